@@ -166,6 +166,7 @@ readonly runs_out_at: string | null
 export type BudgetsReply = {
 readonly data: readonly ({
 readonly name: string
+readonly kind: Word<'budget' | 'organization' | 'workspace' | 'member'>
 readonly is_defined: boolean
 readonly parent: string | null
 readonly children: readonly (string)[]
@@ -427,6 +428,11 @@ readonly left_usd: string | null
 }
 readonly plugins: readonly (string)[]
 readonly guardrails: readonly (string)[]
+readonly policies: readonly ({
+readonly name: string
+readonly effect: string
+readonly outcome: string
+})[]
 } | null
 readonly refused: {
 readonly status: number
@@ -718,7 +724,7 @@ readonly id: string | null
 readonly name: string | null
 }
 readonly address: string | null
-readonly action: Word<'key.created' | 'key.changed' | 'key.rotated' | 'key.deleted' | 'sign_in_code.created' | 'session.opened' | 'session.refused' | 'session.ended' | 'guardrail.created' | 'guardrail.changed' | 'guardrail.deleted' | 'guardrail.assigned' | 'guardrail.unassigned' | 'ledger.entry_added' | 'compaction_key.created' | 'compaction_key.rewritten' | 'compaction_key.deleted' | 'byok_key.created' | 'byok_key.changed' | 'byok_key.rotated' | 'byok_key.rewrapped' | 'byok_key.deleted' | 'event.redelivered' | 'event_receiver.disabled' | 'event_receiver.enabled' | 'configuration.loaded' | 'configuration.reloaded' | 'configuration.refused' | 'audit_log.pruned'>
+readonly action: Word<'key.created' | 'key.changed' | 'key.rotated' | 'key.deleted' | 'sign_in_code.created' | 'session.opened' | 'session.refused' | 'session.ended' | 'guardrail.created' | 'guardrail.changed' | 'guardrail.deleted' | 'guardrail.assigned' | 'guardrail.unassigned' | 'ledger.entry_added' | 'compaction_key.created' | 'compaction_key.rewritten' | 'compaction_key.deleted' | 'byok_key.created' | 'byok_key.changed' | 'byok_key.rotated' | 'byok_key.rewrapped' | 'byok_key.deleted' | 'organization.created' | 'organization.changed' | 'organization.deleted' | 'workspace.created' | 'workspace.changed' | 'workspace.deleted' | 'member.created' | 'member.changed' | 'member.deleted' | 'event.redelivered' | 'event_receiver.disabled' | 'event_receiver.enabled' | 'configuration.loaded' | 'configuration.reloaded' | 'configuration.refused' | 'audit_log.pruned'>
 readonly subject: string
 readonly before: Readonly<Record<string, unknown>> | null
 readonly after: Readonly<Record<string, unknown>> | null
@@ -1034,6 +1040,7 @@ readonly updated_at: string | null
 readonly expires_at: string | null
 readonly creator_user_id: string | null
 readonly workspace_id: string
+readonly member_id: string | null
 readonly role: Word<'member' | 'viewer' | 'billing' | 'admin' | 'owner'> | null
 readonly is_management_key: boolean
 readonly source: Word<'configuration' | 'store'>

@@ -6,7 +6,7 @@ import { FOCUS_CSV, type FocusSource, focusEntryRow, focusRows } from './focus.t
 import { allKeys, type KeySource } from './key-entry.ts'
 import type { LedgerRange } from './ledger-range.ts'
 
-export interface FocusExportSource extends Pick<KeySource, 'configured' | 'store' | 'brand'> {
+export interface FocusExportSource extends Pick<KeySource, 'configured' | 'store' | 'brand' | 'levels'> {
   readonly ledger: Pick<LedgerReader, 'export' | 'entries'>
 }
 
@@ -21,7 +21,7 @@ export async function* focusLines(
   { since, until }: Pick<LedgerRange, 'since' | 'until'>,
 ): AsyncGenerator<string> {
   const keys = new Map((await allKeys(source)).map((key) => [key.identity, key]))
-  const of: FocusSource = { brand: source.brand, keys }
+  const of: FocusSource = { brand: source.brand, keys, levels: source.levels?.tree }
   yield csvText(FOCUS_CSV, [], true)
   const generations = source.ledger.export(since)
   const pace = new Pace(Symbol.asyncIterator in generations)

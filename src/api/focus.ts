@@ -3,10 +3,12 @@
  * one for each entry of the ledger. `BilledCost` is the charge in whole nano-dollars, so that its sums are those of the ledger;
  * `ListCost` and `ContractedCost` are quantity times price, exactly, as their columns require.
  */
+import { ACCOUNT_KINDS, accountIdentity, readAccount } from '../core/account-kinds.ts'
 import type { Json, JsonObject } from '../core/json.ts'
 import { entryGeneration, type LedgerEntry, movedBy } from '../core/ledger-entries.ts'
+import { accountName, type LevelTree } from '../core/levels.ts'
 import { rateFromUsd, rateText, usdText } from '../core/money-text.ts'
-import { BUDGET_PREFIX } from '../core/shared-budget.ts'
+import { splitPayers } from '../core/payers.ts'
 import { TOKEN_KINDS } from '../core/token-kinds.ts'
 import { WORKSPACE } from '../core/workspace.ts'
 import { parseFacts } from '../ledger/facts.ts'
@@ -68,6 +70,8 @@ export interface FocusSource {
   readonly brand: string
   /** Keys by their identity in the ledger. */
   readonly keys: ReadonlyMap<string, Pick<ApiKey, 'hash' | 'name' | 'creator'>>
+  /** Names of organisations, workspaces and members. */
+  readonly levels?: Pick<LevelTree, 'get'> | undefined
 }
 
 /** Rows of a settled generation; none of one that has cost nothing. @throws SyntaxError where the facts are broken. */
@@ -207,14 +211,24 @@ function monthStart(at: number): number {
 /** FOCUS 1.2, Date/Time Format: `YYYY-MM-DDTHH:mm:ssZ`. */
 const moment = (at: number): string => `${new Date(at).toISOString().slice(0, 19)}Z`
 
-/** The shared budget that was charged at the time, or the key. */
-function subAccount({ key, payer }: { readonly key: string; readonly payer?: string | undefined }, { keys }: FocusSource): JsonObject {
+/** The nearest account above the key that was charged at the time, or the key. */
+function subAccount(
+  { key, payer }: { readonly key: string; readonly payer?: string | undefined },
+  { keys, levels }: FocusSource,
+): JsonObject {
   const found = keys.get(key)
   const hash = found?.hash ?? key
   const name = found?.name ?? `Key ${key.slice(0, 12)}`
   const own = { x_ApiKeyHash: hash, x_ApiKeyName: name }
-  if (!payer?.startsWith(BUDGET_PREFIX)) return { SubAccountId: hash, SubAccountName: name, SubAccountType: 'Key', ...own }
-  return { SubAccountId: payer, SubAccountName: payer.slice(BUDGET_PREFIX.length), SubAccountType: 'Budget', ...own }
+  const account = readAccount(splitPayers(payer)[0] ?? '')
+  if (!account) return { SubAccountId: hash, SubAccountName: name, SubAccountType: 'Key', ...own }
+  const { kind, id } = account
+  return {
+    SubAccountId: accountIdentity(kind, id),
+    SubAccountName: accountName(kind, id, levels),
+    SubAccountType: ACCOUNT_KINDS[kind].focus,
+    ...own,
+  }
 }
 
 const account = ({ brand }: FocusSource): JsonObject => ({

@@ -3,6 +3,7 @@
 import type { Clock } from '../core/clock.ts'
 import type { JsonObject } from '../core/json.ts'
 import { LOSSES } from '../core/ledger-entries.ts'
+import type { LevelTree } from '../core/levels.ts'
 import { usd } from '../core/money.ts'
 import { isManager } from '../core/roles.ts'
 import { type Budgets, budgetNamed } from '../core/shared-budget.ts'
@@ -10,13 +11,22 @@ import { WORKSPACE } from '../core/workspace.ts'
 import type { Allowance, CreditBook } from '../ledger/allowance.ts'
 import type { EntrySum, LedgerEntries } from '../ledger/entries.ts'
 import { keyAccounts, keyPayer, payerAllowances } from '../ledger/payer.ts'
+import { placesIn } from '../ledger/placed-keys.ts'
 import type { LedgerReader } from '../ledger/reader.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { FileStore } from '../services/files/types.ts'
 import { isIssuer, issuerHash, underIssuer } from '../store/issued-keys.ts'
 import { type AttributedKeys, isKey, type KeyRecord, type KeyStore, type StoredKey } from '../store/keys.ts'
+import type { AttributedLevels } from '../store/levels.ts'
 import type { SignInPolicy } from './auth-callback.ts'
 import { type ByokSum, type ByokSums, byokSums, NO_BYOK } from './byok-use.ts'
+
+/** The levels of a store, with all of them as they hold now. */
+export type LevelSource = AttributedLevels & {
+  readonly tree: LevelTree
+  /** Reads what other processes have changed by now: operations that name a level may follow at once on the one that made it. */
+  renew(): Promise<void>
+}
 
 /** Dependencies of the management of keys. */
 export interface KeySource {
@@ -26,6 +36,8 @@ export interface KeySource {
   readonly credit: CreditBook
   /** Budgets of the configuration. */
   readonly budgets: Budgets
+  /** Organisations, workspaces and members; absent: no key has a place. */
+  readonly levels?: LevelSource | undefined
   /** Word of the white label: part of every new secret. */
   readonly brand: string
   readonly clock: Pick<Clock, 'now'>
@@ -45,11 +57,11 @@ const UNKNOWN_TIME = new Date(0).toISOString()
 /** Keys as they are shown, with what they have spent up to now. */
 export async function keyEntries(
   keys: readonly (ApiKey | StoredKey)[],
-  source: Pick<KeySource, 'credit' | 'configured' | 'store' | 'entries' | 'budgets' | 'ledger' | 'clock'>,
+  source: Pick<KeySource, 'credit' | 'configured' | 'store' | 'entries' | 'budgets' | 'levels' | 'ledger' | 'clock'>,
 ): Promise<JsonObject[]> {
   const { store } = source
   const issued = await Promise.all(keys.map((key) => withIssuer(key, source, (hash) => store.find(hash))))
-  const complete = issued.map((key) => withBudget(key, source))
+  const complete = issued.map((key) => withPayers(key, source))
   await source.credit.refresh?.(complete.flatMap(keyAccounts))
   const lost = new Map(
     (await source.entries?.sums(complete.map(({ identity }) => identity)))?.map((sum) => [`${sum.kind} ${sum.key}`, sum]),
@@ -61,7 +73,7 @@ export async function keyEntries(
   return complete.map((key) => ({ ...keyEntry(key, source, byok.get(key.identity)), ...apiKeyLosses(key, lost) }))
 }
 
-type IssuerSource = Pick<KeySource, 'configured'> & Partial<Pick<KeySource, 'budgets'>>
+type IssuerSource = Pick<KeySource, 'configured'> & Partial<Pick<KeySource, 'budgets' | 'levels'>>
 
 /** An issued key as it may be used now: disabled where its issuer is, or is no more the one that issued it. */
 async function withIssuer<K extends ApiKey>(key: K, source: IssuerSource, find: KeyStore['find']): Promise<K> {
@@ -69,12 +81,14 @@ async function withIssuer<K extends ApiKey>(key: K, source: IssuerSource, find: 
   if (!consent || issuer) return key
   const written = source.configured.find(({ identity }) => identity === consent.by)
   const found = written ?? (await find(issuerHash(consent)))
-  return found && isIssuer(consent, found) ? underIssuer<ApiKey & K>(key, withBudget<ApiKey>(found, source)) : { ...key, disabled: true }
+  return found && isIssuer(consent, found) ? underIssuer<ApiKey & K>(key, withPayers<ApiKey>(found, source)) : { ...key, disabled: true }
 }
 
-/** A key of the store with the budget that it names. */
-export function withBudget<K extends ApiKey>(key: K, { budgets = {} }: Partial<Pick<KeySource, 'budgets'>>): K {
-  return key.parent === undefined || key.budget || key.issuer ? key : { ...key, budget: budgetNamed(key.parent, budgets) }
+/** A key of the store or the file with the budget that it names, and the levels of its place. */
+export function withPayers<K extends ApiKey>(key: K, { budgets = {}, levels }: Partial<Pick<KeySource, 'budgets' | 'levels'>>): K {
+  if (key.issuer || key.levels) return key
+  const drawing = key.parent === undefined || key.budget ? key : { ...key, budget: budgetNamed(key.parent, budgets) }
+  return levels ? placesIn(levels.tree).of(drawing) : drawing
 }
 
 /** Costs that providers reported beyond the charge of the key, and the part of them that no other entry has settled, in USD. */
@@ -131,7 +145,8 @@ function keyEntry(key: ApiKey | StoredKey, { credit }: Pick<KeySource, 'credit'>
     expires_at: key.expiresAt === null ? null : new Date(key.expiresAt).toISOString(),
     creator_user_id: key.creator ?? null,
     external_user: null,
-    workspace_id: WORKSPACE,
+    workspace_id: keyWorkspace(key),
+    member_id: (key.issuer ?? key).levels?.members[0] ?? key.place?.member ?? null,
     role: unknown === undefined ? key.role : null,
     is_management_key: isManager(key),
     provider_ids: [...((key.issuer ?? key).providerIds ?? [])],
@@ -141,19 +156,25 @@ function keyEntry(key: ApiKey | StoredKey, { credit }: Pick<KeySource, 'credit'>
   }
 }
 
+/** Id of the workspace of a key. */
+export function keyWorkspace(key: ApiKey): string {
+  const { levels, place } = key.issuer ?? key
+  return levels?.workspace ?? place?.workspace ?? WORKSPACE
+}
+
 /** Those of the configuration first, in its order, then those of the store in the order of their making; issued ones as they may be used. */
 export async function allKeys(
-  source: Pick<KeySource, 'configured' | 'store'> & Partial<Pick<KeySource, 'budgets'>>,
+  source: Pick<KeySource, 'configured' | 'store'> & Partial<Pick<KeySource, 'budgets' | 'levels'>>,
 ): Promise<(ApiKey | StoredKey)[]> {
   const ofFile = new Set(source.configured.map((key) => key.hash))
   // A secret that stands in both is the configuration's, as it is for callers.
   const stored = (await source.store.list()).filter((key) => !ofFile.has(key.hash) && isKey(key))
   const isIssued = stored.some((key) => key.consent)
   const byHash = new Map(isIssued ? stored.map((key) => [key.hash, key] as const) : [])
-  const complete: (ApiKey | StoredKey)[] = [...source.configured]
+  const complete: (ApiKey | StoredKey)[] = source.configured.map((key) => withPayers(key, source))
   for (const key of stored) {
     const issued = key.consent ? await withIssuer(key, source, (hash) => byHash.get(hash)) : key
-    complete.push(withBudget(issued, source))
+    complete.push(withPayers(issued, source))
   }
   return complete
 }

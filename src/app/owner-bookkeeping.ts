@@ -42,11 +42,12 @@ export class OwnerBookkeeping {
   private reports: Reconciliation[]
 
   private constructor(bookkeeping: Bookkeeping, options: OwnerBookkeepingOptions) {
-    const { credit, journal, ledger, keys, guardrails, compactionKeys, byokKeys, givenIds, events, auditLog, refusals } = bookkeeping
+    const { credit, journal, ledger, keys, guardrails, compactionKeys, byokKeys, levels, givenIds, events, auditLog, refusals } =
+      bookkeeping
     this.own = bookkeeping
     this.options = options
     this.reports = [bookkeeping.recovered]
-    const kept = { keys, guardrails, compactionKeys, byokKeys, givenIds, events, auditLog, refusals: refusals.store }
+    const kept = { keys, guardrails, compactionKeys, byokKeys, levels, givenIds, events, auditLog, refusals: refusals.store }
     const stores = { journal, ledger, ...kept, clock: options.clock }
     const record = credit instanceof Credit ? new LocalRecord({ ...stores, credit }) : bookkeeping.workersRecord
     if (!record) throw new TypeError('no store of record for workers')

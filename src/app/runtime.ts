@@ -12,6 +12,7 @@ import { FirstUse } from '../core/first-use.ts'
 import { GenerationIds } from '../core/ids.ts'
 import { stackWithoutMessage } from '../core/log.ts'
 import { clientDialects } from '../dialects/registry.ts'
+import { placesIn } from '../ledger/placed-keys.ts'
 import { LedgerScans } from '../ledger/scans.ts'
 import { MetricRegistry } from '../machines/metrics/metrics.ts'
 import { composeChains } from '../pipeline/chain.ts'
@@ -308,6 +309,7 @@ export class Runtime {
       tryOut,
       configured: this.keys,
       budgets: config.budgets,
+      levels: source.store.levels,
       signIn: config.signIn,
       buckets: this.consentBuckets,
       credit: this.dependencies.credit,
@@ -352,9 +354,13 @@ export class Runtime {
     this.metrics.know({ model: models, provider: new Set(catalog.providers.keys()) })
     // The models of the configuration include the wildcards, which the catalogue's list leaves out.
     dependencies.retries.keep(new Set([...Object.keys(config.models), ...models]))
-    const beside = { stored: this.storedGuardrails.of(source.store.guardrails.current), ...this.issuers.callers(config) }
+    const beside = {
+      stored: this.storedGuardrails.of(source.store.guardrails.current),
+      places: placesIn(source.store.levels.tree),
+      ...this.issuers.callers(config),
+    }
     const settings = chainSettings(config, catalog, keys, beside)
-    const { callers, guardrails } = settings
+    const { callers, guardrails, policies } = settings
     // Few requests need it, so the start does not wait for it.
     const reference = referencePages(async () =>
       (await import('./reference.ts')).referenceDocument({ brand: config.brand.word, models: catalog.models }),
@@ -383,7 +389,7 @@ export class Runtime {
       passThrough: new PassThroughRoutes(async () => {
         const { PassThroughHandler } = await import('../pipeline/pass-through/handler.ts')
         return new PassThroughHandler(
-          { callers, publicUrl, guardrails, catalog, trustedCertificate, clientAddress: (request) => this.addresses.of(request) },
+          { callers, publicUrl, guardrails, policies, catalog, trustedCertificate, clientAddress: (request) => this.addresses.of(request) },
           {
             dependencies,
             proxy: this.passThrough,

@@ -2,8 +2,10 @@
 
 import type { Config } from '../config/config.ts'
 import { type Budgets, budgetNamed } from '../core/shared-budget.ts'
+import type { PlacedKeys } from '../ledger/placed-keys.ts'
 import type { ChainSettings } from '../pipeline/dependencies.ts'
 import type { GuardrailSetting } from '../pipeline/guard/guardrail-setting.ts'
+import { compilePolicies } from '../pipeline/policy/policy-setting.ts'
 import type { CertificateCallers } from '../pipeline/request/authentication/certificate-callers.ts'
 import { Callers } from '../pipeline/request/authentication/index.ts'
 import type { KeyLookup } from '../pipeline/request/authentication/key-lookup.ts'
@@ -91,19 +93,21 @@ interface Beside {
   /** Absent where no caller shows a token. */
   readonly tokens?: TokenCallers | undefined
   readonly certificates?: CertificateCallers | undefined
+  readonly places?: PlacedKeys | undefined
 }
 
 export function chainSettings(
   config: Config,
   catalog: Catalog,
   keys: KeyLookup,
-  { stored = [], tokens, certificates }: Beside = {},
+  { stored = [], tokens, certificates, places }: Beside = {},
 ): ChainSettings {
   return {
-    callers: new Callers({ keys, config, tokens, certificates }),
+    callers: new Callers({ keys, config, tokens, certificates, places }),
     catalog,
     plugins: pluginSettings(config),
     guardrails: [...fileGuardrails(config), ...stored],
+    policies: compilePolicies(config.policies),
     // The same addresses as for files that are read: both are parts of a request.
     outbound: new OutboundPolicy({ allowPrivate: privateHosts(config) }),
   }

@@ -32,6 +32,7 @@ import type { Durability } from '../store/sqlite.ts'
 import { AuditTrail } from './audit-trail.ts'
 import { HeldByokKeys } from './held-byok-keys.ts'
 import { HeldGuardrails } from './held-guardrails.ts'
+import { HeldLevels } from './held-levels.ts'
 import type { ClusterReport } from './index.ts'
 import { type Leftover, takeIn, takeInAll } from './leftovers.ts'
 import type { OwnerRecord } from './owner-record.ts'
@@ -48,6 +49,8 @@ export interface Bookkeeping {
   readonly compactionKeys: CompactionKeyStore
   /** Keys of providers that teams have brought, as this process holds them. */
   readonly byokKeys: HeldByokKeys
+  /** Organisations, workspaces and members, as this process holds them. */
+  readonly levels: HeldLevels
   /** Owners of ids that providers gave in the pass-through. */
   readonly givenIds: GivenIdStore
   readonly events: EventStore
@@ -147,13 +150,14 @@ async function alone(options: BookkeepingOptions): Promise<Bookkeeping> {
     const bookkeeping = keepLocally(store, clock, { aside, report })
     await bookkeeping.guardrails.load()
     await bookkeeping.byokKeys.load()
+    await bookkeeping.levels.load()
     if (aside) return bookkeeping
     await bookkeeping.audit.load()
     const ahead = store.journal.drawnNumbers?.(clock.now()).ahead
     if (ahead) report({ kind: 'rows-ahead', until: new Date(Math.floor(ahead.to / TICKS)).toISOString() })
-    const { journal, ledger, keys, guardrails, compactionKeys, byokKeys, givenIds, events, credit } = bookkeeping
+    const { journal, ledger, keys, guardrails, compactionKeys, byokKeys, levels, givenIds, events, credit } = bookkeeping
     const { refusals, auditLog } = store
-    const stores = { keys, guardrails, compactionKeys, byokKeys, events, auditLog, refusals, givenIds }
+    const stores = { keys, guardrails, compactionKeys, byokKeys, levels, events, auditLog, refusals, givenIds }
     const record = new LocalRecord({ journal, ledger, ...stores, credit, clock })
     const into = { record, durability, clock, report }
     const reports = await inherited(options, async ({ path }) => (await takeIn(path, path, into)).recovered)
@@ -186,6 +190,7 @@ async function joined(options: BookkeepingOptions): Promise<Bookkeeping> {
     await member.ready
     await member.guardrails.load()
     await member.byokKeys.load()
+    await member.levels.load()
     if (!aside) await member.audit.load()
     const bookkeeping: Bookkeeping = {
       ...member,
@@ -272,11 +277,13 @@ export function keepLocally(
   credit.follow(entries)
   const guardrails = new HeldGuardrails({ store: store.guardrails, clock, report })
   const byokKeys = new HeldByokKeys({ store: store.byokKeys, clock, report })
+  const levels = new HeldLevels({ store: store.levels, clock, report })
   const audit = new AuditTrail({ store: store.guardrails, clock, report })
   const refusals = new RefusalLog({ store: store.refusals, clock, report })
   const close = async (): Promise<void> => {
     guardrails.close()
     byokKeys.close()
+    levels.close()
     await audit.close()
     await refusals.close()
     store.close()
@@ -302,6 +309,7 @@ export function keepLocally(
     guardrails,
     compactionKeys,
     byokKeys,
+    levels,
     givenIds,
     events,
     balances,

@@ -1,100 +1,27 @@
-/**
- * A part of the store as this process holds it. What was read last stays in force until something newer has been read: a store that does
- * not answer changes nothing.
- */
-import type { Clock, Timer } from '../core/clock.ts'
-import { type ClusterReport, type Dealing, OutageReport, unreachable, within } from './record-calls.ts'
+/** A part of the store that this process holds as a whole, and reads as a whole. */
+import { HeldPart, type HeldPartOptions } from './held-part.ts'
+import type { Dealing } from './record-calls.ts'
 
-export interface HeldSnapshotOptions {
-  readonly clock: Pick<Clock, 'after'>
-  readonly report: (report: ClusterReport) => void
-}
+export type HeldSnapshotOptions = HeldPartOptions
 
-/** Milliseconds after which a reading counts as failed, and until it is tried again. */
-const MAX_READ_MS = 2_000
-const RETRY = 500
-
-const ignore = (): void => {}
-
-export abstract class HeldSnapshot<Snapshot> {
+export abstract class HeldSnapshot<Snapshot> extends HeldPart {
   /** In force. Empty before `load`. */
   current: Snapshot
-  private readonly clock: Pick<Clock, 'after'>
-  private readonly outage: OutageReport
-  private readonly hearers: (() => void)[] = []
-  /** Reading that runs now, never rejected; and the reading that comes after it. */
-  private reading: Promise<void> = Promise.resolve()
-  private queued: Promise<void> | undefined
-  private timer: Timer | undefined
-  private closed = false
 
   /** @param what names it in reports of an outage. */
-  constructor(empty: Snapshot, what: Dealing, { clock, report }: HeldSnapshotOptions) {
+  constructor(empty: Snapshot, what: Dealing, options: HeldSnapshotOptions) {
+    super(what, options)
     this.current = empty
-    this.clock = clock
-    this.outage = new OutageReport(what, report)
   }
 
   abstract all(): Snapshot | Promise<Snapshot>
 
-  /** Reads it for the first time: nothing is to be served before. @throws Fault `unavailable`. */
-  load(): Promise<void> {
-    return this.refresh()
-  }
-
-  /** Calls `hear` whenever another snapshot is in force. */
-  onChange(hear: () => void): void {
-    this.hearers.push(hear)
-  }
-
-  /** It has changed, or may have: read until that has worked. */
-  changed(): void {
-    this.timer?.cancel()
-    this.timer = undefined
-    if (this.closed) return
-    this.refresh().then(
-      () => this.outage.went(),
-      (thrown: unknown) => {
-        if (this.closed) return
-        this.outage.failed(thrown)
-        this.timer?.cancel()
-        this.timer = this.clock.after(RETRY, () => this.changed())
-      },
-    )
-  }
-
-  close(): void {
-    this.closed = true
-    this.timer?.cancel()
-  }
-
-  /** Changes of this process are in force here when the change returns, or soon after where it cannot be read. */
-  protected async through<T>(write: () => T | Promise<T>): Promise<T> {
-    try {
-      return await write()
-    } finally {
-      await this.refresh().catch(() => this.changed())
+  protected async look(): Promise<() => boolean> {
+    const found = await this.all()
+    return () => {
+      if (JSON.stringify(found) === JSON.stringify(this.current)) return false
+      this.current = found
+      return true
     }
-  }
-
-  /** A reading that has not begun yet will see whatever has changed by now. @throws Fault `unavailable`. */
-  private refresh(): Promise<void> {
-    this.queued ??= this.reading.then(() => {
-      this.queued = undefined
-      const read = this.read()
-      this.reading = read.catch(ignore)
-      return read
-    })
-    return this.queued
-  }
-
-  private async read(): Promise<void> {
-    const readAll = async (): Promise<Snapshot> => this.all()
-    const found = await within(this.clock, MAX_READ_MS, readAll()).catch((thrown: unknown) => {
-      throw unreachable(thrown)
-    })
-    if (this.closed || JSON.stringify(found) === JSON.stringify(this.current)) return
-    this.current = found
-    for (const hear of this.hearers) hear()
   }
 }

@@ -13,6 +13,7 @@ import type { EventStore } from '../store/events.ts'
 import type { GivenIdStore } from '../store/given-ids.ts'
 import { GUARDRAILS_CHANGED } from '../store/guardrails.ts'
 import type { KeyStore } from '../store/keys.ts'
+import { LEVELS_CHANGED } from '../store/levels.ts'
 import type { Balance, StoreOfRecord } from '../store/record.ts'
 import { AuditTrail } from './audit-trail.ts'
 import { CachedKeys } from './cached-keys.ts'
@@ -20,6 +21,7 @@ import { ForwardedJournal } from './forwarded-journal.ts'
 import { Forwarding, type ForwardingOptions } from './forwarding.ts'
 import { HeldByokKeys } from './held-byok-keys.ts'
 import { HeldGuardrails } from './held-guardrails.ts'
+import { HeldLevels } from './held-levels.ts'
 import { LeasedCredit } from './leased-credit.ts'
 import { OwnerRecord } from './owner-record.ts'
 import { Pulses } from './pulse.ts'
@@ -53,6 +55,7 @@ export interface Joined {
   readonly guardrails: HeldGuardrails
   readonly compactionKeys: CompactionKeyStore
   readonly byokKeys: HeldByokKeys
+  readonly levels: HeldLevels
   readonly givenIds: GivenIdStore
   readonly events: EventStore
   /** Balances of keys, which have all that this process has settled so far. @throws Fault `unavailable`. */
@@ -100,6 +103,7 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
   const keys = new CachedKeys(record.keys, clock)
   const guardrails = new HeldGuardrails({ store: record.guardrails, clock, report })
   const byokKeys = new HeldByokKeys({ store: record.byokKeys, clock, report })
+  const levels = new HeldLevels({ store: record.levels, clock, report })
   const audit = new AuditTrail({ store: record.guardrails, clock, report })
   const refusals = new RefusalLog({ store: record.refusals, clock, report })
   const pulses: Pulses = new Pulses({
@@ -111,6 +115,7 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
       keys.drop(hashes)
       if (!hashes || hashes.includes(GUARDRAILS_CHANGED)) guardrails.changed()
       if (!hashes || hashes.includes(BYOK_KEYS_CHANGED)) byokKeys.changed()
+      if (!hashes || hashes.includes(LEVELS_CHANGED)) levels.changed()
       workersRecord?.changed(hashes)
     },
     wanted: (wanted) => wanted.forEach((lease) => void (workersRecord?.callBack(lease) ?? credit.giveBackIdle(lease)).catch(ignore)),
@@ -177,6 +182,7 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
     pulses.close()
     guardrails.close()
     byokKeys.close()
+    levels.close()
     await audit.close()
     await refusals.close()
     await record.close()
@@ -199,6 +205,7 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
     guardrails,
     compactionKeys,
     byokKeys,
+    levels,
     givenIds,
     events,
     balances,

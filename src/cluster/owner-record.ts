@@ -13,6 +13,7 @@ import { GUARDRAILS_CHANGED, type GuardrailStore, WatchedGuardrails } from '../s
 import { KeyChanges, WatchedKeys } from '../store/key-changes.ts'
 import type { KeyStore } from '../store/keys.ts'
 import { LeaseBook, leaseText, limitedAccounts } from '../store/lease-book.ts'
+import { LEVELS_CHANGED, type LevelStore, WatchedLevels } from '../store/levels.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows, StoreOfRecord } from '../store/record.ts'
 import type { RefusalStore } from '../store/refusals.ts'
 import type { LeasedCredit } from './leased-credit.ts'
@@ -42,6 +43,7 @@ export class OwnerRecord implements StoreOfRecord {
   readonly guardrails: GuardrailStore
   readonly compactionKeys: CompactionKeyStore
   readonly byokKeys: ByokKeyStore
+  readonly levels: LevelStore
   readonly events: EventStore
   readonly auditLog: AuditLogStore
   readonly refusals: RefusalStore
@@ -63,6 +65,7 @@ export class OwnerRecord implements StoreOfRecord {
     this.ledger = record.ledger
     this.compactionKeys = record.compactionKeys
     this.byokKeys = new WatchedByokKeys(record.byokKeys, () => this.changes.note(BYOK_KEYS_CHANGED))
+    this.levels = new WatchedLevels(record.levels, () => this.changes.note(LEVELS_CHANGED))
     this.events = record.events
     this.auditLog = record.auditLog
     this.refusals = record.refusals

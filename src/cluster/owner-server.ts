@@ -8,6 +8,7 @@ import { WatchedByokKeys } from '../store/byok-keys.ts'
 import { WatchedGuardrails } from '../store/guardrails.ts'
 import { WatchedKeys } from '../store/key-changes.ts'
 import type { KeyRecord, KeyStore, StoredKey } from '../store/keys.ts'
+import { WatchedLevels } from '../store/levels.ts'
 import type { LeaseAnswer, StoreOfRecord } from '../store/record.ts'
 import { type Answers, Line, type Port } from './ipc-line.ts'
 import type { OwnerOffer, Replaced, WorkerOffer } from './messages.ts'
@@ -67,6 +68,7 @@ export class OwnerServer {
     guardrails: () => new WatchedGuardrails(this.record.guardrails, () => this.wake()),
     compactionKeys: () => this.record.compactionKeys,
     byokKeys: () => this.watchedByokKeys(),
+    levels: () => this.watchedLevels(),
     events: () => this.record.events,
     auditLog: () => this.record.auditLog,
     refusals: () => this.record.refusals,
@@ -116,6 +118,11 @@ export class OwnerServer {
   /** Keys of providers in the record; a change here reaches every worker at once. */
   watchedByokKeys(): WatchedByokKeys {
     return new WatchedByokKeys(this.record.byokKeys, () => this.wake())
+  }
+
+  /** Levels of the record; a change here reaches every worker at once. */
+  watchedLevels(): WatchedLevels {
+    return new WatchedLevels(this.record.levels, () => this.wake())
   }
 
   private get record(): StoreOfRecord {

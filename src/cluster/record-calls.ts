@@ -33,14 +33,14 @@ export function within<T>(clock: Pick<Clock, 'after'>, ms: number, work: Promise
 
 /** Events of the calls of the store of record that are reported to the operator, without the content of rows. */
 export type ClusterReport =
-  /** Reported once per outage: rows wait here, or changes of keys and guardrails are not received. */
+  /** Reported once per outage: rows wait here, or changes of keys, guardrails and levels are not received. */
   | { kind: 'record-lost'; during: Dealing; reason: string }
   | { kind: 'record-back'; during: Dealing }
   /** Generations that the record has taken could not be deleted here: tried again. */
   | { kind: 'forget-failed'; reason: string }
 
 /** The call of the store of record that failed. */
-export type Dealing = 'hand-in' | 'pulse' | 'guardrails' | 'byok' | 'audit' | 'refusals'
+export type Dealing = 'hand-in' | 'pulse' | 'guardrails' | 'byok' | 'levels' | 'audit' | 'refusals'
 
 /** The root cause: where a fault wraps another error, that error's text is more specific. */
 export function failureReason(thrown: unknown): string {

@@ -10,7 +10,10 @@ import type { Crossing } from './ipc-line.ts'
 
 /** The store of record itself, its parts, the reads, lists and entries of its ledger. */
 interface Stores
-  extends Pick<StoreOfRecord, 'keys' | 'guardrails' | 'compactionKeys' | 'byokKeys' | 'events' | 'auditLog' | 'refusals' | 'givenIds'> {
+  extends Pick<
+    StoreOfRecord,
+    'keys' | 'guardrails' | 'compactionKeys' | 'byokKeys' | 'levels' | 'events' | 'auditLog' | 'refusals' | 'givenIds'
+  > {
   readonly record: StoreOfRecord
   readonly ledger: LedgerReads
   readonly lists: LedgerLists
@@ -90,6 +93,7 @@ export const METHODS: Methods = {
   },
   compactionKeys: { all: 'plain', add: 'plain', rewrite: 'plain', remove: 'plain' },
   byokKeys: { all: 'plain', put: 'plain', rewrap: 'plain', remove: 'plain' },
+  levels: { since: 'plain', put: 'plain', remove: 'plain' },
   events: {
     add: 'plain',
     page: 'plain',

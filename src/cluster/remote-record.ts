@@ -33,6 +33,7 @@ export function remoteRecord(line: OwnerLine) {
     guardrails: store('guardrails'),
     compactionKeys: store('compactionKeys'),
     byokKeys: store('byokKeys'),
+    levels: store('levels'),
     events: store('events'),
     auditLog: store('auditLog'),
     refusals: store('refusals'),

@@ -1,6 +1,7 @@
 /** API keys of the file, and the development key where it names none. */
 
 import { randomTag } from '../core/ids.ts'
+import type { KeyPlace } from '../core/levels.ts'
 import { OPERATOR_NAME } from '../core/operator-name.ts'
 import { plainName } from '../core/plain-name.ts'
 import type { Role } from '../core/roles.ts'
@@ -122,7 +123,10 @@ type SharedSettings = Pick<KeySettings, 'limits' | 'budgets'>
 /** Fields of a key beside those that name it: what its callers may do. */
 export type KeyTerms = Omit<ApiKey, 'identity' | 'hash' | 'label' | 'name' | 'expiresAt'>
 
-type WrittenTerms = Omit<KeyConfig, 'name' | 'hash' | 'label' | 'role' | 'creatorUserId' | 'expiresAt'> & { role?: Role | undefined }
+type WrittenTerms = Omit<KeyConfig, 'name' | 'hash' | 'label' | 'role' | 'creatorUserId' | 'expiresAt' | 'member'> & {
+  role?: Role | undefined
+  member?: string | undefined
+}
 
 /** Terms of a key of the file, and of each caller that a rule of an issuer maps. */
 export function apiKeyTerms(key: WrittenTerms, { limits, budgets }: SharedSettings): KeyTerms {
@@ -140,6 +144,11 @@ export function apiKeyTerms(key: WrittenTerms, { limits, budgets }: SharedSettin
     ...(key.providerIds === undefined ? {} : { providerIds: key.providerIds }),
     ...(key.errorCode === undefined ? {} : { errorCode: key.errorCode }),
     ...(key.captureContent ? { captureContent: true } : {}),
+    ...(key.workspace === undefined && key.member === undefined ? {} : { place: writtenPlace(key) }),
     ...(key.parent === undefined ? {} : { parent: key.parent, budget: budgetNamed(key.parent, budgets) }),
   }
+}
+
+function writtenPlace({ workspace, member }: Pick<WrittenTerms, 'workspace' | 'member'>): KeyPlace {
+  return { ...(workspace === undefined ? {} : { workspace }), ...(member === undefined ? {} : { member }) }
 }

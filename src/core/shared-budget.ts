@@ -1,9 +1,7 @@
-/** Budgets of the configuration that several keys spend together, each perhaps under another one, and the budget that a key draws on. */
+/** Accounts that several keys spend together, each perhaps under another one: budgets of the configuration, and levels of an organisation. */
+import { ACCOUNT_KINDS, type AccountKind, accountIdentity } from './account-kinds.ts'
 import { joinPayers } from './payers.ts'
 import { WINDOWS, type Window } from './windows.ts'
-
-/** Of the identity of a budget in the ledger. No key's identity begins so: names of keys have no colon. */
-export const BUDGET_PREFIX = 'budget:'
 
 /** The shortest first. */
 export const BUDGET_WINDOWS = [...WINDOWS, 'lifetime'] as const
@@ -11,12 +9,21 @@ export const BUDGET_WINDOWS = [...WINDOWS, 'lifetime'] as const
 /** Budgets from one that keys name to its root: each costs a request some tenths of a microsecond, and a lease the lock of its balance. */
 export const MAX_BUDGET_LEVELS = 4
 
-/** Nano-dollars by window, and the name of the budget above. */
-type BudgetTerms = Readonly<Partial<Record<(typeof BUDGET_WINDOWS)[number], number | undefined>>> & {
+/** Nano-dollars by window. */
+type BudgetLimits = Readonly<Partial<Record<(typeof BUDGET_WINDOWS)[number], number | undefined>>>
+
+/** With the name of the budget above. */
+type BudgetTerms = BudgetLimits & {
   readonly parent?: string | undefined
 }
 /** By name. */
 export type Budgets = Readonly<Record<string, BudgetTerms>>
+
+/** The account whose limit is meant, as callers and operators read it. */
+export interface AccountName {
+  readonly kind: AccountKind
+  readonly name: string
+}
 
 export interface BudgetAllowance {
   /** Nano-dollars. */
@@ -25,14 +32,13 @@ export interface BudgetAllowance {
   readonly limitReset: Window | null
   /** See `Allowance` of the ledger. */
   readonly level: number
-  /** Name of the budget whose limit it is. */
-  readonly budgetName: string
+  /** The account whose limit it is. */
+  readonly account: AccountName
 }
 
-export interface SharedBudget {
+export interface SharedBudget extends AccountName {
   /** Identity in the ledger. */
   readonly identity: string
-  readonly name: string
   /** Those above it, the nearest first. */
   readonly above: readonly SharedBudget[]
   /** Its identity and theirs, as rows of the ledger have them (`payers.ts`). */
@@ -65,7 +71,8 @@ function parentName(name: string, budgets: Readonly<Record<string, { readonly pa
 function make(name: string, budgets: Budgets, known: Map<string, SharedBudget>): SharedBudget {
   let above: SharedBudget | undefined
   for (const each of namesAbove(name, budgets).reverse()) {
-    const budget = known.get(each) ?? sharedBudget(each, Object.hasOwn(budgets, each) ? budgets[each] : undefined, above)
+    const limits = Object.hasOwn(budgets, each) ? budgets[each] : undefined
+    const budget = known.get(each) ?? sharedBudget({ kind: 'budget', id: each, name: each, limits: limits ?? NOTHING_TO_SPEND }, above)
     known.set(each, budget)
     above = budget
   }
@@ -73,21 +80,42 @@ function make(name: string, budgets: Budgets, known: Map<string, SharedBudget>):
   return above
 }
 
-function sharedBudget(name: string, terms: BudgetTerms | undefined, above: SharedBudget | undefined): SharedBudget {
-  const identity = BUDGET_PREFIX + name
-  const limits: BudgetTerms = terms ?? NOTHING_TO_SPEND
+interface AccountTerms extends AccountName {
+  /** Behind the word of its kind in its identity. */
+  readonly id: string
+  readonly limits: BudgetLimits
+}
+
+/** An account below another one. */
+export function sharedBudget({ kind, id, name, limits }: AccountTerms, above: SharedBudget | undefined): SharedBudget {
+  const account: AccountName = { kind, name }
   const own = BUDGET_WINDOWS.flatMap((window) => {
     const limit = limits[window]
-    return limit === undefined ? [] : [{ limit, limitReset: window === 'lifetime' ? null : window, level: 1, budgetName: name }]
+    return limit === undefined ? [] : [{ limit, limitReset: window === 'lifetime' ? null : window, level: 1, account }]
   })
+  return stacked({ ...account, identity: accountIdentity(kind, id) }, own, above)
+}
+
+function stacked(
+  named: Pick<SharedBudget, 'kind' | 'name' | 'identity'>,
+  own: readonly BudgetAllowance[],
+  above: SharedBudget | undefined,
+): SharedBudget {
   const others = (above?.allowances ?? []).map((allowance) => ({ ...allowance, level: allowance.level + 1 }))
   return {
-    identity,
-    name,
+    ...named,
     above: above ? budgetLevels(above) : [],
-    payer: joinPayers(identity, above?.payer),
+    payer: joinPayers(named.identity, above?.payer),
     allowances: [...own, ...others],
   }
+}
+
+/** The budget and those above it, with others above their root. */
+export function budgetUnder(budget: SharedBudget, above: SharedBudget): SharedBudget {
+  return budgetLevels(budget).reduceRight((root, level) => {
+    const { kind, name, identity } = level
+    return stacked({ kind, name, identity }, ownAllowances(level), root)
+  }, above)
 }
 
 const NOTHING_TO_SPEND: BudgetTerms = { lifetime: 0 }
@@ -101,3 +129,6 @@ export function budgetLevels(budget: SharedBudget): readonly SharedBudget[] {
 export function ownAllowances({ allowances }: Pick<SharedBudget, 'allowances'>): readonly BudgetAllowance[] {
   return allowances.filter(({ level }) => level === 1)
 }
+
+/** Such as `the workspace ml`. */
+export const accountText = ({ kind, name }: AccountName): string => `the ${ACCOUNT_KINDS[kind].noun} ${name}`

@@ -1,9 +1,9 @@
 /**
- * Payers beside a key: the budget that it draws on and those above it. A key that was issued through sign-in has the key that issued it
+ * Payers beside a key: the budget that it draws on and those above it, then the levels of its place. A key that was issued through sign-in has the key that issued it
  * first, then the payers of that.
  */
+import { accountIdentity } from '../core/account-kinds.ts'
 import { chargedAccounts, joinPayers } from '../core/payers.ts'
-import { BUDGET_PREFIX } from '../core/shared-budget.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { Allowance } from './allowance.ts'
 
@@ -18,7 +18,7 @@ interface Payers {
 /** Payers of the accounts that are charged with that of the key. */
 export function keyPayer({ issuer, parent, budget }: Paid): string | undefined {
   if (issuer) return issuedPayers(issuer).payer
-  return budget?.payer ?? (parent === undefined ? undefined : BUDGET_PREFIX + parent)
+  return budget?.payer ?? (parent === undefined ? undefined : accountIdentity('budget', parent))
 }
 
 const NONE: readonly Allowance[] = []

@@ -1,5 +1,7 @@
 /** An API key as the request path knows it: never the secret, only what it may do. */
 import type { ErrorCodes } from '../core/error-codes.ts'
+import type { JsonObject } from '../core/json.ts'
+import type { KeyLevels, KeyPlace } from '../core/levels.ts'
 import type { Role } from '../core/roles.ts'
 import type { SharedBudget } from '../core/shared-budget.ts'
 import type { Window } from '../core/windows.ts'
@@ -48,9 +50,13 @@ export interface ApiKey {
   readonly errorCode?: ErrorCodes
   /** Words of its requests and answers go into their spans. */
   readonly captureContent?: boolean
+  /** Its place in the organisation; absent: the default workspace. */
+  readonly place?: KeyPlace | undefined
+  /** The levels of its place, where the key is known with those that there are now. */
+  readonly levels?: KeyLevels
   /** Name of the budget that it draws on, beside its own limit. */
   readonly parent?: string | undefined
-  /** That budget, where the key is known with its configuration. */
+  /** That budget, and the levels of its place, where the key is known with its configuration and with what the store has of levels. */
   readonly budget?: SharedBudget
   /** User for whom it was made, where the request that made it named one. */
   readonly creator?: string | null
@@ -70,5 +76,9 @@ export interface ApiKey {
     readonly isCertificate?: boolean
     /** Names of guardrails of the file that its rule names. */
     readonly guardrails: readonly string[]
+    /** Its claims that policies read, as the issuer wrote them. */
+    readonly claims?: JsonObject
   }
+  /** Set for a request to which policies apply guardrails: these, and the key without them. */
+  readonly byPolicy?: { readonly key: ApiKey; readonly guardrails: readonly string[] }
 }

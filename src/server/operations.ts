@@ -100,7 +100,7 @@ function heldGuardrails(key: ApiKey, { guardrails }: ServedOperations): ReturnTy
     })
 }
 
-const METHODS = ['get', 'patch', 'delete', 'post'] as const
+const METHODS = ['get', 'put', 'patch', 'delete', 'post'] as const
 
 function operationMethods(operations: readonly Operation[]): string {
   const all = METHODS.filter((each) => operations.some(({ method }) => method === each))

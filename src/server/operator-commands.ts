@@ -9,6 +9,7 @@ import type { DetailSource } from '../api/generation-detail.ts'
 import type { GuardrailReading } from '../api/guardrail-commands.ts'
 import type { KeySource } from '../api/key-entry.ts'
 import type { EntrySource } from '../api/ledger-entry.ts'
+import type { LevelsSource } from '../api/levels.ts'
 import type { RefusalSource } from '../api/refusals.ts'
 import type { SessionSource } from '../api/sessions.ts'
 import type { Origin } from '../core/audit-entries.ts'
@@ -37,6 +38,7 @@ export interface CommandSource {
     ChargebackSource
   events(): EventSource
   byok(): ByokSource
+  levels(): LevelsSource
   readonly compaction: CompactionSource
   readonly addresses: Pick<ClientAddresses, 'of'>
 }
@@ -56,6 +58,7 @@ const guardrails: Command = (api, command, { records }) => api.runGuardrailComma
 /** By path. Those on guardrails, sessions, refusals, generations and the audit log change nothing. */
 const COMMANDS = {
   '/keys/command': (api, command, { records }, origin) => api.runKeyCommand(command, { ...records(), origin }),
+  '/levels/command': (api, command, { levels }, origin) => api.runLevelCommand(command, { ...levels(), origin }),
   '/chargeback/command': (api, command, { records }) => api.runChargebackCommand(command, records()),
   '/sessions/command': (api, command, { records }) => api.runSessionCommand(command, records()),
   '/audit/command': (api, command, { records }) => api.runAuditCommand(command, records()),

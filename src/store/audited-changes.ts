@@ -3,6 +3,7 @@ import { createHmac } from 'node:crypto'
 import { type AuditAction, canonicalJson, differences, type Origin } from '../core/audit-entries.ts'
 import type { Json, JsonObject } from '../core/json.ts'
 import type { NewEntry } from '../core/ledger-entries.ts'
+import type { Level } from '../core/levels.ts'
 import type { UntimedEntry } from './audit-log.ts'
 import type { StoredByokKey } from './byok-keys.ts'
 import type { AssignmentKind, StoredGuardrail } from './guardrails.ts'
@@ -22,6 +23,7 @@ interface AuditedKey {
   readonly includeByokInLimit: boolean
   readonly passThrough: boolean
   readonly parent?: string | undefined
+  readonly place?: { readonly workspace?: string; readonly member?: string } | undefined
   readonly allowedModels: readonly string[] | undefined
   readonly provider: object | undefined
   readonly limits: object
@@ -79,6 +81,8 @@ function keyFields(key: AuditedKey): JsonObject {
     include_byok_in_limit: key.includeByokInLimit,
     pass_through: key.passThrough,
     parent: key.parent ?? null,
+    workspace: key.place?.workspace ?? null,
+    member: key.place?.member ?? null,
     issued_by: key.consent?.by ?? null,
     allowed_models: plainJson(key.allowedModels),
     provider: plainJson(key.provider),
@@ -191,6 +195,22 @@ function byokFields({ provider, terms }: StoredByokKey): JsonObject {
     allowed_user_ids: plainJson(terms.allowedUsers),
     allowed_api_key_hashes: plainJson(terms.allowedKeys),
   }
+}
+
+export function levelAudit(before: Level | undefined, after: Level | undefined, by: Origin): UntimedEntry[] {
+  const level = after ?? before
+  if (!level) return []
+  const states = { before: before ? levelFields(before) : null, after: after ? levelFields(after) : null }
+  const entry = { ...by, subject: level.id }
+  if (!before) return [{ ...entry, action: `${level.kind}.created`, ...states }]
+  if (!after) return [{ ...entry, action: `${level.kind}.deleted`, ...states }]
+  const changed = differences(levelFields(before), levelFields(after))
+  return changed ? [{ ...entry, action: `${level.kind}.changed`, ...changed }] : []
+}
+
+function levelFields({ parent, fields: { limits, rates, createdBy: _, ...fields } }: Level): JsonObject {
+  const nano = Object.entries(limits).map(([window, { limit }]) => [window, limit])
+  return { parent, ...(plainJson(fields) as JsonObject), limits_nano: Object.fromEntries(nano), rates: plainJson(rates) }
 }
 
 export function compactionKeyAudit(verb: 'created' | 'rewritten' | 'deleted', number: number, by: Origin): UntimedEntry[] {

@@ -139,6 +139,23 @@ export const BYOK_KEY = {
 } as const
 
 /**
+ * Levels of organisations. `handle` is unique among those that are there, `fields` is a JSON text, `change` the number of the last change of
+ * the row; a removed one has no handle and no fields.
+ */
+export const LEVEL = {
+  id: 'text',
+  version: 'count',
+  kind: 'text',
+  parent: 'optional text',
+  handle: 'optional text',
+  fields: 'text',
+  created_at: 'count',
+  updated_at: 'optional count',
+  change: 'count',
+  removed_at: 'optional count',
+} as const
+
+/**
  * Events, numbered in the order of the commits. `once` names an event that is raised a single time, such as for a share of a
  * limit in one window; `fields` is a JSON text.
  */

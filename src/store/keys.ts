@@ -50,7 +50,19 @@ export interface Consent {
     readonly role: 'operator' | 'manager' | 'person'
     /** The key that it stands for, or the claims of a person, encrypted with the text of the cookie; of the operator the proof of the admin token. */
     readonly encrypted: string
+    /** Of a person: the sign-in at the identity provider, by which that ends it. Absent for sessions of earlier versions. */
+    readonly signIn?: PersonSignIn
   }
+}
+
+/** A sign-in at an identity provider as a session is found by it. */
+export interface PersonSignIn {
+  /** Identity of the member (`memberIdentity`). */
+  readonly member: string
+  /** Digest of the session there, hex; absent where the provider names none. */
+  readonly session?: string | undefined
+  /** Milliseconds since the epoch, by the clock of the provider. */
+  readonly issuedAt: number
 }
 
 type Code = NonNullable<Consent['code']>
@@ -163,18 +175,19 @@ export function policyFrom(text: string): Policy {
 
 const PUT = `INSERT INTO api_key
   (hash, name, label, credit_limit, management, disabled, expires_at, policy, limit_reset, include_byok, creator, issuer, role, ends_at,
-    updated_at, created_at, identity)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    workspace, member, updated_at, created_at, identity)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
   ON CONFLICT (hash) DO UPDATE SET name = excluded.name, label = excluded.label, credit_limit = excluded.credit_limit,
     management = excluded.management, disabled = excluded.disabled, expires_at = excluded.expires_at, policy = excluded.policy,
     limit_reset = excluded.limit_reset, include_byok = excluded.include_byok, creator = excluded.creator, issuer = excluded.issuer,
-    role = excluded.role, ends_at = excluded.ends_at, updated_at = excluded.updated_at
+    role = excluded.role, ends_at = excluded.ends_at, workspace = excluded.workspace, member = excluded.member, updated_at = excluded.updated_at
   RETURNING *`
 /** Two ranges of one index: those without an end, and those that end later. */
 const ISSUED = `SELECT * FROM api_key WHERE issuer = ? AND expires_at IS NULL
   UNION ALL SELECT * FROM api_key WHERE issuer = ? AND expires_at > ?`
 const CHANGE = `UPDATE api_key SET hash = ?, name = ?, label = ?, credit_limit = ?, management = ?, disabled = ?, expires_at = ?,
-    policy = ?, limit_reset = ?, include_byok = ?, creator = ?, issuer = ?, role = ?, ends_at = ?, updated_at = ?
+    policy = ?, limit_reset = ?, include_byok = ?, creator = ?, issuer = ?, role = ?, ends_at = ?, workspace = ?, member = ?,
+    updated_at = ?
   WHERE hash = ? RETURNING *`
 
 export class SqliteKeys implements KeyStore {
@@ -297,7 +310,7 @@ interface Change {
 
 /** In the order in which both statements begin. */
 function keyColumns(key: KeyRecord): (string | number | null)[] {
-  const { management, expires_at, role, ends_at } = roleColumns(key)
+  const { management, expires_at, role, ends_at, workspace, member } = roleColumns(key)
   return [
     key.hash,
     key.name,
@@ -313,6 +326,8 @@ function keyColumns(key: KeyRecord): (string | number | null)[] {
     key.consent?.by ?? null,
     role,
     ends_at,
+    workspace,
+    member,
   ]
 }
 
@@ -335,6 +350,8 @@ function keyFrom(row: NonNullable<ReturnType<StatementSync['get']>>): StoredKey 
       expires_at: row.expires_at === null ? null : integer(row.expires_at),
       role: row.role === null ? null : text(row.role),
       ends_at: row.ends_at === null ? null : integer(row.ends_at),
+      workspace: row.workspace === null ? null : text(row.workspace),
+      member: row.member === null ? null : text(row.member),
     }),
   }
 }

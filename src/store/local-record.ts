@@ -17,6 +17,7 @@ import { GUARDRAILS_CHANGED, type GuardrailStore, WatchedGuardrails } from './gu
 import { KeyChanges, WatchedKeys } from './key-changes.ts'
 import type { KeyStore } from './keys.ts'
 import { LeaseBook, limitedAccounts } from './lease-book.ts'
+import { LEVELS_CHANGED, type LevelStore, WatchedLevels } from './levels.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows, StoreOfRecord } from './record.ts'
 import type { RefusalStore } from './refusals.ts'
 import { chargedAt } from './rows.ts'
@@ -34,6 +35,7 @@ export interface LocalRecordOptions {
   readonly guardrails: GuardrailStore
   readonly compactionKeys: CompactionKeyStore
   readonly byokKeys: ByokKeyStore
+  readonly levels: LevelStore
   readonly events: EventStore
   readonly auditLog: AuditLogStore
   readonly refusals: RefusalStore
@@ -52,6 +54,7 @@ export class LocalRecord implements StoreOfRecord {
   readonly guardrails: GuardrailStore
   readonly compactionKeys: CompactionKeyStore
   readonly byokKeys: ByokKeyStore
+  readonly levels: LevelStore
   readonly events: EventStore
   readonly auditLog: AuditLogStore
   readonly refusals: RefusalStore
@@ -65,7 +68,8 @@ export class LocalRecord implements StoreOfRecord {
   private readonly arriving = new Map<number, Promise<void>>()
 
   constructor(options: LocalRecordOptions) {
-    const { journal, ledger, keys, guardrails, compactionKeys, byokKeys, events, auditLog, refusals, givenIds, credit, clock } = options
+    const { journal, ledger, keys, guardrails, compactionKeys, byokKeys, levels, events, auditLog, refusals, givenIds } = options
+    const { credit, clock } = options
     this.journal = journal
     this.ledger = ledger
     this.credit = credit
@@ -75,6 +79,7 @@ export class LocalRecord implements StoreOfRecord {
     this.guardrails = new WatchedGuardrails(guardrails, () => this.changes.note(GUARDRAILS_CHANGED))
     this.compactionKeys = compactionKeys
     this.byokKeys = new WatchedByokKeys(byokKeys, () => this.changes.note(BYOK_KEYS_CHANGED))
+    this.levels = new WatchedLevels(levels, () => this.changes.note(LEVELS_CHANGED))
     this.events = events
     this.auditLog = auditLog
     this.refusals = refusals

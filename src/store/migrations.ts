@@ -6,7 +6,7 @@ import { sql } from 'kysely'
 import { COUNT_VERSIONS, COUNTS } from '../core/ledger-counts.ts'
 import { NEAREST_PAYER, payersColumn } from '../core/payers.ts'
 import { BYOK_TRIGGERS, BYOK_USE, BYOK_USE_KEY } from './byok-use-triggers.ts'
-import { AUDIT_ENTRY, AUDIT_HEAD, BYOK_KEY, GIVEN_ID } from './columns.ts'
+import { AUDIT_ENTRY, AUDIT_HEAD, BYOK_KEY, GIVEN_ID, LEVEL } from './columns.ts'
 import { FIRST_STEPS } from './first-steps.ts'
 import { POSTGRES_FUNCTIONS } from './postgres/functions.ts'
 import { type Database, type IndexBeside, indexStatement, Script } from './schema-script.ts'
@@ -90,6 +90,19 @@ STEPS.push({
     script.raw(sql`create index byok_use_key on byok_use (key, day)`)
     script.raw(sql.raw(`create index byok_use_payer on byok_use ((${NEAREST_PAYER[script.database]}), day) where payer <> ''`))
     for (const text of BYOK_TRIGGERS[script.database]) script.raw(sql.raw(text))
+  },
+})
+
+STEPS.push({
+  // Levels of organisations, and the place of keys in them. Programs of the version before refuse keys that have one (`key-roles.ts`).
+  kind: 'expand',
+  apply: (script) => {
+    script.table('level', LEVEL, ['id'])
+    script.raw(sql`create unique index level_handle on level (handle) where handle is not null`)
+    script.raw(sql`create unique index level_change on level (change)`)
+    script.raw(sql`create index level_parent on level (parent) where parent is not null`)
+    script.column('api_key', 'workspace', 'optional text')
+    script.column('api_key', 'member', 'optional text')
   },
 })
 

@@ -13,6 +13,7 @@ import { type GivenIdStore, SqliteGivenIds } from './given-ids.ts'
 import type { GuardrailStore } from './guardrails.ts'
 import { type JournalReport, SqliteJournal } from './journal.ts'
 import { type KeyStore, SqliteKeys } from './keys.ts'
+import type { LevelStore } from './levels.ts'
 import { type CheckedTable, checkedTables } from './page-check.ts'
 import type { RefusalStore } from './refusals.ts'
 import { asRefusal, type Durability, isChecked, memoryDatabase, openDatabase } from './sqlite.ts'
@@ -21,6 +22,7 @@ import { SqliteAuditReaders } from './sqlite-audit-readers.ts'
 import { SqliteByokKeys } from './sqlite-byok-keys.ts'
 import { SqliteEvents } from './sqlite-events.ts'
 import { SqliteGuardrails } from './sqlite-guardrails.ts'
+import { SqliteLevels } from './sqlite-levels.ts'
 import { SqliteRefusals } from './sqlite-refusals.ts'
 
 export interface Store {
@@ -29,6 +31,7 @@ export interface Store {
   readonly guardrails: GuardrailStore
   readonly compactionKeys: CompactionKeyStore
   readonly byokKeys: ByokKeyStore
+  readonly levels: LevelStore
   readonly events: EventStore
   readonly auditLog: AuditLogStore
   readonly auditReaders: AuditReaders
@@ -90,6 +93,7 @@ function openTables(db: DatabaseSync, { clock, report, auditKeys }: StoreOptions
     guardrails: new SqliteGuardrails(db, most, auditLog),
     compactionKeys: new SqliteCompactionKeys(db, auditLog),
     byokKeys: new SqliteByokKeys(db, auditLog),
+    levels: new SqliteLevels(db, auditLog),
     events: new SqliteEvents(db, auditLog),
     auditLog,
     auditReaders: new SqliteAuditReaders(db, auditLog),

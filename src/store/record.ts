@@ -13,6 +13,7 @@ import type { EventStore } from './events.ts'
 import type { GivenIdStore } from './given-ids.ts'
 import type { GuardrailStore } from './guardrails.ts'
 import type { KeyStore } from './keys.ts'
+import type { LevelStore } from './levels.ts'
 import type { RefusalStore } from './refusals.ts'
 
 /** A generation that is over: its hold and its settlement are forwarded together. */
@@ -89,8 +90,8 @@ export interface Pulse {
 export interface PulseReply {
   readonly cursor: string
   /**
-   * Hashes of keys that were added, changed or removed since `cursor`, `GUARDRAILS_CHANGED` and `BYOK_KEYS_CHANGED` where those were;
-   * undefined: forget all that was cached.
+   * Hashes of keys that were added, changed or removed since `cursor`, `GUARDRAILS_CHANGED`, `BYOK_KEYS_CHANGED` and `LEVELS_CHANGED` where
+   * those were; undefined: forget all that was cached.
    */
   readonly changed: readonly string[] | undefined
   /** Leases of which this process should give back what lies idle, and say so by `giveBack`. */
@@ -109,6 +110,7 @@ export interface StoreOfRecord {
   readonly guardrails: GuardrailStore
   readonly compactionKeys: CompactionKeyStore
   readonly byokKeys: ByokKeyStore
+  readonly levels: LevelStore
   readonly events: EventStore
   readonly auditLog: AuditLogStore
   readonly refusals: RefusalStore

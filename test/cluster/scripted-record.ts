@@ -9,6 +9,7 @@ import type { EventStore } from '../../src/store/events.ts'
 import type { GivenIdStore } from '../../src/store/given-ids.ts'
 import type { GuardrailStore } from '../../src/store/guardrails.ts'
 import type { KeyStore } from '../../src/store/keys.ts'
+import type { LevelStore } from '../../src/store/levels.ts'
 import { LocalRecord } from '../../src/store/local-record.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows, StoreOfRecord } from '../../src/store/record.ts'
 import type { RefusalStore } from '../../src/store/refusals.ts'
@@ -47,6 +48,7 @@ export class ScriptedRecord implements StoreOfRecord {
   readonly guardrails: GuardrailStore
   readonly compactionKeys: CompactionKeyStore
   readonly byokKeys: ByokKeyStore
+  readonly levels: LevelStore
   readonly events: EventStore
   readonly auditLog: AuditLogStore
   readonly refusals: RefusalStore
@@ -62,6 +64,7 @@ export class ScriptedRecord implements StoreOfRecord {
     this.guardrails = this.inner.guardrails
     this.compactionKeys = this.inner.compactionKeys
     this.byokKeys = this.inner.byokKeys
+    this.levels = this.inner.levels
     this.events = this.inner.events
     this.auditLog = this.inner.auditLog
     this.refusals = this.inner.refusals

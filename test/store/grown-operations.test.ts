@@ -56,6 +56,7 @@ const WITHOUT: Readonly<Record<string, readonly string[]>> = {
   'as many rows as an operator has made': [
     ...['guardrails.all', 'guardrails.put', 'guardrails.remove', 'guardrails.assign', 'guardrails.unassign', 'guardrails.secret'],
     ...['compactionKeys.all', 'compactionKeys.add', 'compactionKeys.rewrite', 'compactionKeys.remove', 'events.receivers'],
+    ...['levels.since', 'levels.put', 'levels.remove', 'levels.note'],
     ...['byokKeys.all', 'byokKeys.put', 'byokKeys.rewrap', 'byokKeys.remove'],
   ],
   'tables of their own, which are pruned: read in pages': [
@@ -82,8 +83,9 @@ t.test('each operation has a row, or a reason', async (t) => {
     openConnections('postgres://127.0.0.1:4/none', () => {}, { connect: 1, statement: 1 }),
     new FakeClock(),
   )
-  const { keys, ledger, guardrails, compactionKeys, byokKeys, readers, events, auditLog, auditReaders, refusals, givenIds } = record
-  const parts = { record, keys, ledger, guardrails, compactionKeys, byokKeys, readers, events, auditLog, auditReaders, refusals, givenIds }
+  const { keys, ledger, guardrails, compactionKeys, byokKeys, levels, readers, events, auditLog, auditReaders, refusals, givenIds } = record
+  const stores = { keys, guardrails, compactionKeys, byokKeys, levels, events, auditLog, auditReaders, refusals, givenIds }
+  const parts = { record, ledger, readers, ...stores }
   const own = Object.entries(record).filter(
     ([, value]) => typeof value === 'object' && value !== null && /^Postgres/.test(value.constructor.name),
   )

@@ -78,6 +78,39 @@ function suite(server: TestPostgres): void {
     t.match(await keys.find(hash('d')), { role: 'member', expiresAt: null })
   })
 
+  t.test('a key with a place in an organisation opens nothing at programs that know no levels, and keeps its place', async (t) => {
+    const url = await server.database()
+    const clock = new FakeClock()
+    const record = await openPostgres(url, { clock, limits: LIMITS })
+    t.teardown(() => record.close())
+    const { keys } = record
+    const now = clock.now()
+    const read = async () => (await server.query(url, 'SELECT * FROM api_key WHERE hash = $1', [hash('a')]))[0] ?? {}
+    const places = [{ workspace: 'w1' }, { member: 'm1' }, { workspace: 'w1', member: 'm1' }]
+    await every(t, 'every role and place, with an end and without', async (t) => {
+      for (const place of places)
+        for (const expiresAt of [null, now + 60_000])
+          for (const role of ROLES) {
+            await keys.put(apiKey('a', { role, expiresAt, place }))
+            const row = await read()
+            t.equal(oldRights(row as unknown as OldRow, now), 'none', role)
+            t.notOk(
+              ROLES.some((known) => known === row.role),
+              'a program with roles knows no such word',
+            )
+            t.match(await keys.find(hash('a')), { role, expiresAt, disabled: false, place })
+          }
+    })
+    await server.query(url, 'UPDATE api_key SET name = $1, disabled = false, expires_at = NULL, policy = $2', ['old', '{"limits":{}}'])
+    t.match(await keys.find(hash('a')), { name: 'old', role: 'owner', place: { workspace: 'w1', member: 'm1' } })
+    await keys.change(hash('a'), (key) => ({ ...key, role: 'member', place: undefined }))
+    t.match(await read(), { role: null, workspace: null, member: null, management: false })
+    for (const half of ["NULL, role = 'placed member'", "'w1', role = NULL", "'w1', role = 'member'"]) {
+      await server.query(url, `UPDATE api_key SET workspace = ${half}`)
+      t.match(await keys.find(hash('a')), { disabled: true, expiresAt: 0 }, `half a place: ${half}`)
+    }
+  })
+
   t.test('a role of a later version opens nothing here, and is not lost', async (t) => {
     const url = await server.database()
     const clock = new FakeClock()

@@ -15,12 +15,12 @@ import { ask, balance, leaseFrom, nodePulse, type OpenedRecord, recordContract }
 import { apiKey, holdRow, settleRow } from './samples.ts'
 
 function openRecord(
-  { journal, keys, guardrails, compactionKeys, byokKeys, events, auditLog, refusals, givenIds }: Omit<Store, 'close'>,
+  { journal, keys, guardrails, compactionKeys, byokKeys, levels, events, auditLog, refusals, givenIds }: Omit<Store, 'close'>,
   clock: FakeClock,
 ): LocalRecord {
   const credit = new Credit(clock, journal)
   credit.follow(journal.entries)
-  const stores = { keys, guardrails, compactionKeys, byokKeys, events, auditLog, refusals, givenIds }
+  const stores = { keys, guardrails, compactionKeys, byokKeys, levels, events, auditLog, refusals, givenIds }
   return new LocalRecord({ journal, ledger: journal.ledger, ...stores, credit, clock })
 }
 

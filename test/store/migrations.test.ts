@@ -67,7 +67,7 @@ t.test('SQLite: a new file and one that was brought up have the same tables', as
     return found
   }
   const upgraded = columns('old.db')
-  t.equal(upgraded.length, 39)
+  t.equal(upgraded.length, 40)
   t.same(upgraded, columns('new.db'))
   const store = openStore(`sqlite:${join(folder, 'old.db')}`, { clock: new FakeClock() })
   t.teardown(() => store.close())

@@ -17,6 +17,7 @@ import { recordEntriesContract } from './record-entries-contract.ts'
 import { recordGivenIdsContract } from './record-given-ids-contract.ts'
 import { recordGuardrailsContract } from './record-guardrails-contract.ts'
 import { recordKeysContract } from './record-keys-contract.ts'
+import { recordLevelsContract } from './record-levels-contract.ts'
 import { recordModelContract } from './record-model-contract.ts'
 import { recordPayersContract } from './record-payers-contract.ts'
 import { recordRefusalsContract } from './record-refusals-contract.ts'
@@ -108,6 +109,7 @@ export function recordContract(t: Test, name: string, open: OpenRecord): void {
   recordRefusalsContract(t, name, open)
   recordGivenIdsContract(t, name, open)
   recordByokKeysContract(t, name, open)
+  recordLevelsContract(t, name, open)
   recordCompactionKeysContract(t, name, open)
   recordEntriesContract(t, name, open)
   recordAuditContract(t, name, open)

@@ -56,7 +56,9 @@ const claims = (description: string) =>
 const httpsUrl = (description: string) =>
   Type.String({ description, scalar: 'url', expected: 'an https URL without credentials, query or fragment' })
 
-const { name: _name, key: _secret, creator_user_id: _creator, management: _management, expires_at: _end, ...ofCallers } = key.properties
+const { name: _name, key: _secret, creator_user_id: _creator, management: _management, expires_at: _end, ...others } = key.properties
+/** The member is the caller itself. */
+const { member: _member, ...ofCallers } = others
 
 /** A rule. @param when description of its tests. */
 const mappingRule = (when: string) =>

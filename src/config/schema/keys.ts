@@ -35,6 +35,17 @@ export const key = closed('One API key.', {
   limit: Type.Optional(usd('USD that the key may spend: in all, or in each window of `limit_reset`. If unset: no limit.')),
   limit_reset: Type.Optional(choiceField('The limit counts the spend of the current UTC day, week (from Monday) or month.', WINDOWS)),
   parent: Type.Optional(entryName('Name of an entry of `budgets`: the key draws on it together with others, beside its own limit.')),
+  workspace: Type.Optional(
+    entryName(
+      'Slug or id of a workspace of the store: the key counts towards its limits and those of its organization, and is refused where it is disabled or gone. See [teams.md](teams.md). If unset: the default workspace.',
+    ),
+  ),
+  member: Type.Optional(
+    line(
+      'Of a member of that workspace or its organization, the id or the name that the identity provider has for it: its limits hold as well.',
+      256,
+    ),
+  ),
   role: Type.Optional(
     choiceField(
       'Rights of the key. `member` generates; the others manage, and cannot generate: see [keys.md](keys.md#roles). If unset: `member`, or `owner` with `management: true`.',

@@ -26,10 +26,12 @@ export class UnusableKey extends Fault {
 const endedRefusal = ({ isCertificate }: NonNullable<ApiKey['token']>): { message: string; headers?: Record<string, string> } =>
   isCertificate === true ? { message: 'The client certificate has ended' } : tokenRefusal('token_expired')
 
-/** @throws Fault 401 for a key that is unknown, disabled or expired: the text is the same, so that none can be probed. */
+/** @throws Fault 401 for a key that is unknown, disabled or expired: the text is the same, so that none can be probed; 403 naming the level that is disabled or gone. */
 export function usableKey(key: ApiKey | undefined, clock: Pick<Clock, 'now'>): ApiKey {
   if (!key) throw new Fault('invalid_key')
   if (key.disabled || (key.expiresAt !== null && key.expiresAt <= clock.now())) throw new UnusableKey(key)
+  const refusal = key.levels?.refusal
+  if (refusal !== undefined) throw new Fault('forbidden', { message: refusal })
   return key
 }
 

@@ -25,6 +25,7 @@ import type { Payer } from '../money/take-hold.ts'
 import { unpriced } from '../money/tool-fees.ts'
 import { concludeTurn } from '../money/turn-cost.ts'
 import type { Conversation, Plan } from '../records.ts'
+import { countsTokens } from '../request/admission.ts'
 import { usableKey } from '../request/authenticate.ts'
 import { contextNeed, priceMoment, smallestContext } from '../request/client-request.ts'
 import { keyOwner } from '../request/key-owner.ts'
@@ -66,12 +67,12 @@ async function planned(
   const fetching = exchange.request.mayHoldMedia ? fetchMedia(exchange, order.candidates, outbound) : undefined
   const wanted = fetching ? await fetching : order.candidates
   // The body may have taken its time, and earlier turns have: what holds is the key as it is now.
-  const found = callers.renew(exchange.auth.key)
+  const found = callers.renew(exchange.auth.key.byPolicy?.key ?? exchange.auth.key)
   const renewed = found instanceof Promise ? await found.catch(() => exchange.auth.key) : found
   const { clock, costs } = exchange.head
   // An exchange that has had a turn goes on whatever became of its key, but within the limit of now.
   const key = costs.turns.length > 0 ? (renewed ?? exchange.auth.key) : usableKey(renewed, clock)
-  const counted = exchange.auth.key.limits.tokens === undefined ? undefined : takeTokens(exchange, dependencies.admission)
+  const counted = countsTokens(exchange.auth.key) ? takeTokens(exchange, dependencies.admission) : undefined
   if (counted) await counted
   const concluding = exchange.run.turnHold === NO_PART ? undefined : concludeTurn(exchange)
   if (concluding) await concluding
@@ -79,6 +80,7 @@ async function planned(
   const taking = takeTurnHold(exchange, wanted, { ...payer, key, credit })
   const { input, candidates, outputCaps } = taking instanceof Promise ? await taking : taking
   costs.inputTokens = input
+  exchange.decision?.admitCost(costs.hold.amount, input)
   const ready = Object.assign(exchange, { plan: { candidates, outputCaps, conversation: order.conversation, watch: order.watch } })
   const [first] = candidates
   // No candidate that can be paid for is a refusal of the hold.

@@ -20,6 +20,7 @@ import { PostgresGivenIds } from './given-ids.ts'
 import { PostgresGuardrails } from './guardrails.ts'
 import { PostgresKeys } from './keys.ts'
 import { PostgresLedger } from './ledger.ts'
+import { PostgresLevels } from './levels.ts'
 import { type MigrationReport, migrate } from './migrate.ts'
 import { PostgresReaders } from './readers.ts'
 import { PostgresRefusals } from './refusals.ts'
@@ -125,6 +126,7 @@ export class PostgresRecord implements StoreOfRecord {
   readonly guardrails: PostgresGuardrails
   readonly compactionKeys: PostgresCompactionKeys
   readonly byokKeys: PostgresByokKeys
+  readonly levels: PostgresLevels
   readonly readers: PostgresReaders
   readonly events: PostgresEvents
   readonly auditLog: PostgresAuditLog
@@ -145,6 +147,7 @@ export class PostgresRecord implements StoreOfRecord {
     this.guardrails = new PostgresGuardrails(connections, pen)
     this.compactionKeys = new PostgresCompactionKeys(connections, pen)
     this.byokKeys = new PostgresByokKeys(connections, pen)
+    this.levels = new PostgresLevels(connections, pen)
     this.events = new PostgresEvents(connections, pen)
     this.auditLog = new PostgresAuditLog(connections, pen)
     this.auditReaders = new PostgresAuditReaders(connections, this.auditLog)

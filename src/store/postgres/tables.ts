@@ -69,6 +69,9 @@ export interface KeyTable {
   /** See `src/store/key-roles.ts`, as `ends_at`. */
   role: string | null
   ends_at: number | null
+  /** Id of the workspace, and of the member, that it is in; null: the default one, and none. */
+  workspace: string | null
+  member: string | null
 }
 
 /** As `GENERATION_COLUMNS`. */
@@ -90,6 +93,8 @@ export const KEY_COLUMNS = [
   'issuer',
   'role',
   'ends_at',
+  'workspace',
+  'member',
 ] as const satisfies readonly (keyof KeyTable)[]
 
 export interface BalanceTable {
@@ -178,6 +183,33 @@ export interface ByokKeyTable {
   updated_at: number | null
 }
 
+export interface LevelTable {
+  id: string
+  version: number
+  kind: string
+  parent: string | null
+  handle: string | null
+  fields: string
+  created_at: number
+  updated_at: number | null
+  change: number
+  removed_at: number | null
+}
+
+/** As `GENERATION_COLUMNS`. */
+export const LEVEL_COLUMNS = [
+  'id',
+  'version',
+  'kind',
+  'parent',
+  'handle',
+  'fields',
+  'created_at',
+  'updated_at',
+  'change',
+  'removed_at',
+] as const satisfies readonly (keyof LevelTable)[]
+
 export interface EventTable {
   number: number
   id: string
@@ -248,6 +280,7 @@ export interface Tables {
   secret: SecretTable
   compaction_key: CompactionKeyTable
   byok_key: ByokKeyTable
+  level: LevelTable
   event: EventTable
   event_delivery: EventDeliveryTable
   event_receiver: EventReceiverTable

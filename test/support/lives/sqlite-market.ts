@@ -19,7 +19,8 @@ export function opener(folder: string): () => Promise<OpenMarket> {
     const clock = new WallClock()
     const file = join(folder, `${threadId}-${++files}.db`)
     const bookkeeping = keepLocally(openStore(`sqlite:${file}`, { clock }), clock)
-    const { journal, keys, guardrails, compactionKeys, byokKeys, givenIds, events, auditLog, refusals, credit, ledger } = bookkeeping
+    const { journal, keys, guardrails, compactionKeys, byokKeys, levels, givenIds, events, auditLog, refusals } = bookkeeping
+    const { credit, ledger } = bookkeeping
     const record = new LocalRecord({
       journal,
       ledger,
@@ -27,6 +28,7 @@ export function opener(folder: string): () => Promise<OpenMarket> {
       guardrails,
       compactionKeys,
       byokKeys,
+      levels,
       givenIds,
       events,
       auditLog,

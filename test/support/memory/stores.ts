@@ -10,6 +10,7 @@ import { SqliteAuditReaders } from '../../../src/store/sqlite-audit-readers.ts'
 import { SqliteByokKeys } from '../../../src/store/sqlite-byok-keys.ts'
 import { SqliteEvents } from '../../../src/store/sqlite-events.ts'
 import { SqliteGuardrails } from '../../../src/store/sqlite-guardrails.ts'
+import { SqliteLevels } from '../../../src/store/sqlite-levels.ts'
 import { SqliteRefusals } from '../../../src/store/sqlite-refusals.ts'
 
 export function memoryStores(db: DatabaseSync = memoryDatabase()) {
@@ -17,6 +18,7 @@ export function memoryStores(db: DatabaseSync = memoryDatabase()) {
   return {
     compactionKeys: new SqliteCompactionKeys(db),
     byokKeys: new SqliteByokKeys(db),
+    levels: new SqliteLevels(db),
     events: new SqliteEvents(db),
     auditLog,
     auditReaders: new SqliteAuditReaders(db, auditLog),
@@ -32,6 +34,7 @@ export function memoryStoresWithKeys(clock: Clock) {
   const events = new SqliteEvents(db, auditLog)
   const compactionKeys = new SqliteCompactionKeys(db, auditLog)
   const byokKeys = new SqliteByokKeys(db, auditLog)
+  const levels = new SqliteLevels(db, auditLog)
   const guardrails = new SqliteGuardrails(db, undefined, auditLog)
-  return { ...memoryStores(db), auditLog, events, compactionKeys, byokKeys, guardrails, keys: new SqliteKeys(db, clock, auditLog) }
+  return { ...memoryStores(db), auditLog, events, compactionKeys, byokKeys, levels, guardrails, keys: new SqliteKeys(db, clock, auditLog) }
 }

@@ -16,10 +16,12 @@ const METHODS: readonly ((parts: AuthenticationParts) => AuthenticationMethod | 
 export class Callers {
   private readonly methods: readonly AuthenticationMethod[]
   private readonly config: AuthenticationParts['config']
+  private readonly places: AuthenticationParts['places']
 
   constructor(parts: AuthenticationParts) {
     this.methods = METHODS.flatMap((method) => method(parts) ?? [])
     this.config = parts.config
+    this.places = parts.places
   }
 
   /** Adds the address at which a caller without a usable key reads where tokens come from, if people log in for them (RFC 9728, 5.1). */
@@ -32,7 +34,7 @@ export class Callers {
   /** @returns the key of a request that is not authenticated yet, without a call of the store; undefined where it is not known at once. */
   atHand(caller: Caller): ApiKey | undefined {
     try {
-      return this.method(caller).atHand(caller)
+      return this.placed(this.method(caller).atHand(caller))
     } catch {
       return undefined
     }
@@ -40,16 +42,21 @@ export class Callers {
 
   /** The key that a caller shows, whether or not it can be used. @throws Fault as the method that reads it. */
   find(caller: Caller, isSuspect: (caller: Caller) => boolean): FoundKey | Promise<FoundKey> {
-    return this.method(caller).find(caller, isSuspect)
+    const found = this.method(caller).find(caller, isSuspect)
+    return found instanceof Promise ? found.then((key) => this.placed(key)) : this.placed(found)
   }
 
   /** A key that was found before, as it is now; undefined where it is gone. */
   renew(key: ApiKey): FoundKey | Promise<FoundKey> {
     for (const method of this.methods) {
       const found = method.renew(key)
-      if (found !== undefined) return found
+      if (found !== undefined) return found instanceof Promise ? found.then((later) => this.placed(later)) : this.placed(found)
     }
     return undefined
+  }
+
+  private placed(key: FoundKey): FoundKey {
+    return key && this.places ? this.places.of(key) : key
   }
 
   private method(caller: Caller): AuthenticationMethod {

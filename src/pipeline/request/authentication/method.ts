@@ -1,6 +1,7 @@
 /** Interface of a method of authentication. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Config } from '../../../config/config.ts'
+import type { PlacedKeys } from '../../../ledger/placed-keys.ts'
 import type { ApiKey } from '../../../plugin-api/key.ts'
 import type { ClientConnection } from '../../client-connection.ts'
 import type { CertificateCallers } from './certificate-callers.ts'
@@ -34,6 +35,8 @@ export interface AuthenticationMethod {
 /** Dependencies of the methods, once per configuration. */
 export interface AuthenticationParts {
   readonly keys: KeyLookup
+  /** Absent: no caller has a place. */
+  readonly places?: Pick<PlacedKeys, 'of'> | undefined
   readonly config: Config
   /** Absent where the configuration has no issuers, and where no network is called. */
   readonly tokens?: TokenCallers | undefined
