@@ -15,6 +15,7 @@ import type { ApiKey } from '../plugin-api/key.ts'
 import type { FileStore } from '../services/files/types.ts'
 import { isIssuer, issuerHash, underIssuer } from '../store/issued-keys.ts'
 import { type AttributedKeys, isKey, type KeyRecord, type KeyStore, type StoredKey } from '../store/keys.ts'
+import { foundBy, hashesBy } from '../store/rotated-keys.ts'
 import type { SignInPolicy } from './auth-callback.ts'
 import { type ByokSum, type ByokSums, byokSums, NO_BYOK } from './byok-use.ts'
 
@@ -117,7 +118,7 @@ function charged(counted: bigint, { counted: billed }: ByokSum): number {
   return usd(counted > billed ? counted - billed : 0n)
 }
 
-function keyEntry(key: ApiKey | StoredKey, { credit }: Pick<KeySource, 'credit'>, byok: ByokSums | undefined): JsonObject {
+function keyEntry(key: ApiKey | StoredKey, { credit, clock }: Pick<KeySource, 'credit' | 'clock'>, byok: ByokSums | undefined): JsonObject {
   const stored = 'createdAt' in key ? key : undefined
   const unknown = stored?.unknownRole
   return {
@@ -138,18 +139,28 @@ function keyEntry(key: ApiKey | StoredKey, { credit }: Pick<KeySource, 'credit'>
     source: stored ? 'store' : 'configuration',
     parent: key.parent ?? null,
     parent_hash: key.issuer?.hash ?? key.consent?.hash ?? null,
+    rotated_at: timeText(key.previous?.rotatedAt),
+    previous_secret_expires_at: previousEnd(key, clock.now()),
   }
+}
+
+const timeText = (at: number | null | undefined): string | null => (typeof at === 'number' ? new Date(at).toISOString() : null)
+
+/** End of the secret before the last rotation, as long as that is to come. */
+function previousEnd({ previous, expiresAt }: ApiKey, now: number): string | null {
+  if (!previous || previous.until <= now) return null
+  return timeText(expiresAt === null ? previous.until : Math.min(previous.until, expiresAt))
 }
 
 /** Those of the configuration first, in its order, then those of the store in the order of their making; issued ones as they may be used. */
 export async function allKeys(
-  source: Pick<KeySource, 'configured' | 'store'> & Partial<Pick<KeySource, 'budgets'>>,
+  source: Pick<KeySource, 'configured' | 'store'> & Partial<Pick<KeySource, 'budgets' | 'clock'>>,
 ): Promise<(ApiKey | StoredKey)[]> {
   const ofFile = new Set(source.configured.map((key) => key.hash))
   // A secret that stands in both is the configuration's, as it is for callers.
   const stored = (await source.store.list()).filter((key) => !ofFile.has(key.hash) && isKey(key))
   const isIssued = stored.some((key) => key.consent)
-  const byHash = new Map(isIssued ? stored.map((key) => [key.hash, key] as const) : [])
+  const byHash = new Map(isIssued ? foundBy(stored.flatMap((key) => hashesBy(key)), stored).map((key) => [key.shown ?? key.hash, key] as const) : [])
   const complete: (ApiKey | StoredKey)[] = [...source.configured]
   for (const key of stored) {
     const issued = key.consent ? await withIssuer(key, source, (hash) => byHash.get(hash)) : key

@@ -4,7 +4,7 @@ import { governs, includesRole, isManager, listed, ROLES, type Role } from '../c
 import type { ApiKey } from '../plugin-api/key.ts'
 
 /** A key as far as its rights over others go, and theirs over it. */
-export type RankedKey = Pick<ApiKey, 'identity' | 'role' | 'expiresAt'>
+export type RankedKey = Pick<ApiKey, 'identity' | 'role' | 'expiresAt' | 'shown'>
 
 /** The operator at the command line, with the admin token or at the store. */
 export const OPERATOR_RIGHTS: RankedKey = { identity: '', role: 'owner', expiresAt: null }
@@ -38,10 +38,13 @@ export function requireChange(caller: RankedKey, key: RankedKey): void {
   if (caller.identity !== key.identity) requireGoverned(caller, key.role)
 }
 
-/** A new secret, which the caller reads. @throws Fault 403 also for a management key that would outlive the caller. */
+/**
+ * A new secret, which the caller reads. @throws Fault 403 also for a management key that would outlive the caller, as the caller itself does
+ * who has shown a secret that was replaced.
+ */
 export function requireRotation(caller: RankedKey, key: RankedKey): void {
   requireChange(caller, key)
-  if (caller.identity !== key.identity) requireNoLonger(caller, key)
+  if (caller.identity !== key.identity || caller.shown !== undefined) requireNoLonger(caller, key)
 }
 
 /** @throws Fault 400 for a role that the key cannot have, 403. */

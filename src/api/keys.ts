@@ -8,7 +8,7 @@ import { isManager } from '../core/roles.ts'
 import { makeSecret } from '../core/secret.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { isKey, type KeyRecord, type StoredKey } from '../store/keys.ts'
-import { dollarNano, parseChanges, parseMaking } from './key-body.ts'
+import { checkRotation, dollarNano, parseChanges, parseMaking } from './key-body.ts'
 import { allKeys, type KeySource, keyEntries } from './key-entry.ts'
 import { grantedEnd, type RankedKey, requireChange, requireRoleChange, requireRotation } from './key-rights.ts'
 import type { ChangeSource } from './origin.ts'
@@ -22,9 +22,19 @@ export function hashIn({ hash }: { readonly hash: string }): string {
 
 /** @throws Fault 404. */
 export async function oneKey(hash: string, source: KeySource): Promise<ApiReply> {
-  const key = configured(hash, source) ?? (await source.store.find(hash))
+  const named = await keyNamed(hash, source)
+  const key = configured(named, source) ?? (await source.store.find(named))
   if (!key) throw noKey()
   return ok({ data: await shownKey(key, source) })
+}
+
+/** The hash of the key that a hash names: until the end of an overlap also that of the secret before. Any other stays as it is. */
+export async function keyNamed(hash: string, source: Pick<KeySource, 'configured' | 'store' | 'clock'>): Promise<string> {
+  if (configured(hash, source)) return hash
+  const found = await source.store.find(hash)
+  if (found?.shown === undefined) return hash
+  if ((found.previous?.until ?? 0) <= source.clock.now()) throw noKey()
+  return found.hash
 }
 
 /** Input of the operations that make or change keys. */
@@ -79,7 +89,8 @@ export async function changeKey(hash: string, body: JsonObject, source: KeyChang
 }
 
 /** Its files and the keys that it issued go with it; what they have spent stays in the ledger. @throws Fault 404, 409 for a key of the configuration. */
-export async function removeKey(hash: string, source: KeyChangeSource): Promise<ApiReply> {
+export async function removeKey(named: string, source: KeyChangeSource): Promise<ApiReply> {
+  const hash = await keyNamed(named, source)
   refuseConfigured(hash, source)
   const key = await source.store.find(hash)
   if (key) requireChange(source.caller, key)
@@ -99,17 +110,32 @@ async function forgetAll({ identity }: StoredKey, { store, files, origin }: KeyS
 }
 
 /**
- * A new secret for the same key: limit, spend and history stay, the hash changes, the old secret is refused from then on,
- * and so are the keys that it issued through sign-in.
- * @throws Fault 404, 409 for a key of the configuration.
+ * A new secret for the same key: limit, spend and history stay, the hash changes. The old secret, and the keys that it issued through
+ * sign-in, are good for `grace_seconds` more, none without it. A secret that was replaced before ends at once: there is one of them at most.
+ * @throws Fault 400 naming the field, 404, 409 for a key of the configuration.
  */
-export async function rotateKey(hash: string, source: KeyChangeSource): Promise<ApiReply> {
+export async function rotateKey(hash: string, body: JsonObject, source: KeyChangeSource): Promise<ApiReply> {
+  checkRotation(body)
+  const graceMs = typeof body.grace_seconds === 'number' ? body.grace_seconds * 1000 : 0
   const { secret, ...made } = makeSecret(source.brand)
   const key = await changed(hash, source, (found) => {
     requireRotation(source.caller, found)
-    return { ...found, ...made }
+    const rotatedAt = Math.floor(source.clock.now())
+    const previous = graceMs > 0 ? { hash: found.hash, rotatedAt, until: rotatedAt + graceMs } : undefined
+    return { ...found, ...made, previous }
   })
   return ok({ data: await shownKey(key, source), key: secret })
+}
+
+/** Ends the overlap of a rotation: the secret before is refused from then on. @throws Fault 404, 409 also where there is no overlap. */
+export async function endOverlap(hash: string, source: KeyChangeSource): Promise<ApiReply> {
+  const key = await changed(hash, source, (found) => {
+    requireChange(source.caller, found)
+    if ((found.previous?.until ?? 0) <= source.clock.now())
+      throw new Fault('conflict', { message: 'No earlier secret of this key is good any more' })
+    return { ...found, previous: undefined }
+  })
+  return ok({ data: await shownKey(key, source) })
 }
 
 /**
@@ -143,7 +169,8 @@ function checkParent(
   )
 }
 
-async function changed(hash: string, source: KeyChangeSource, how: (key: StoredKey) => KeyRecord): Promise<StoredKey> {
+async function changed(named: string, source: KeyChangeSource, how: (key: StoredKey) => KeyRecord): Promise<StoredKey> {
+  const hash = await keyNamed(named, source)
   refuseConfigured(hash, source)
   const key = await source.store.change(hash, how, source.origin)
   if (!key) throw noKey()
@@ -156,7 +183,7 @@ async function shownKey(key: ApiKey | StoredKey, source: KeySource): Promise<Jso
   return entry
 }
 
-function configured(hash: string, { configured: keys }: KeySource): ApiKey | undefined {
+function configured(hash: string, { configured: keys }: Pick<KeySource, 'configured'>): ApiKey | undefined {
   return keys.find((key) => key.hash === hash)
 }
 

@@ -27,9 +27,10 @@ export interface KeyFlags extends GatewayFlags {
   sort?: string
   order?: string
   most?: string
+  grace?: string
 }
 
-const KEY_VERBS = ['disable', 'enable', 'rotate', 'delete'] as const
+const KEY_VERBS = ['disable', 'enable', 'revoke-old', 'delete'] as const
 
 /** @param words behind `keys`. @returns the exit code: 2 where the words make no command. */
 export function keys(words: readonly string[], flags: KeyFlags, streams: Streams = CONSOLE): Promise<number> {
@@ -38,11 +39,13 @@ export function keys(words: readonly string[], flags: KeyFlags, streams: Streams
   if (verb === 'list' && name === undefined) return list(flags, streams)
   if (verb === 'create' && name !== undefined && rest.length === 0)
     return perform(() => ({ verb: 'create', fields: keyFields(name, flags) }), flags, streams)
+  if (verb === 'rotate' && name !== undefined && rest.length === 0)
+    return perform(() => ({ verb, key: name, fields: { grace_seconds: graceSeconds(flags.grace) } }), flags, streams)
   const [role, ...more] = rest
   if (verb === 'role' && name !== undefined && role !== undefined && more.length === 0)
     return perform({ verb, key: name, role }, flags, streams)
   if (ofKey && name !== undefined && rest.length === 0) return perform({ verb: ofKey, key: name }, flags, streams)
-  streams.error('headgate: keys: expected list, create NAME, disable KEY, enable KEY, rotate KEY, role KEY ROLE or delete KEY')
+  streams.error('headgate: keys: expected list, create NAME, disable KEY, enable KEY, rotate KEY, revoke-old KEY, role KEY ROLE or delete KEY')
   return Promise.resolve(2)
 }
 
@@ -130,6 +133,15 @@ function keyRole({ role, management }: KeyFlags): JsonObject {
   return role !== undefined || management ? { role: role ?? 'owner' } : {}
 }
 
+const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 }
+
+/** @throws Fault where the text is no span of time. */
+function graceSeconds(text = '0s'): number {
+  const [, count, unit = ''] = /^(\d{1,7})([smhd])$/.exec(text) ?? []
+  if (count === undefined) throw badField('--grace', 'expected a span of time such as 24h, 30m or 7d')
+  return Number(count) * (SECONDS[unit] ?? 1)
+}
+
 /** @throws Fault where the text is no amount of USD. */
 function dollars(field: string, text: string): number {
   if (!/^\d{1,7}(\.\d{1,9})?$/.test(text)) throw badField(field, 'expected an amount of USD such as 10.00')
@@ -164,7 +176,10 @@ export function keyReport({ verb }: KeyCommand, reply: JsonObject, now: number):
   if (verb === 'budgets') return budgetTable(keys)
   if (keys.length === 0) return 'There are no keys.'
   const text = keyTable(keys, now)
-  return typeof reply.key === 'string' ? `${text}\n\nThe secret, shown this once:\n  ${reply.key}` : text
+  if (typeof reply.key !== 'string') return text
+  const { previous_secret_expires_at: end } = keys[0] ?? {}
+  const overlap = typeof end === 'string' ? `\n\nThe old secret works until ${end.slice(0, 19).replace('T', ' ')} UTC.` : ''
+  return `${text}\n\nThe secret, shown this once:\n  ${reply.key}${overlap}`
 }
 
 function budgetTable(budgets: readonly JsonObject[]): string {

@@ -19,6 +19,16 @@ export interface RateLimits {
 /** When the spend that a limit counts begins anew: at 00:00 UTC of every day, Monday, or first of the month. */
 export type LimitReset = Window
 
+/** A secret that a rotation has replaced. */
+export interface PreviousSecret {
+  /** SHA-256 of it, hex. */
+  readonly hash: string
+  /** Milliseconds since the epoch. */
+  readonly rotatedAt: number
+  /** It opens the key until then. */
+  readonly until: number
+}
+
 export interface ApiKey {
   /** Identity in the ledger: survives reload and a new secret. */
   readonly identity: string
@@ -48,6 +58,10 @@ export interface ApiKey {
   readonly errorCode?: ErrorCodes
   /** Words of its requests and answers go into their spans. */
   readonly captureContent?: boolean
+  /** The secret before the last rotation, if that had an overlap. Its end may have come. */
+  readonly previous?: PreviousSecret | undefined
+  /** Set where the caller has shown that secret: its hash. `hash` still names the key, and `expiresAt` is no later than the end of the secret. */
+  readonly shown?: string
   /** Name of the budget that it draws on, beside its own limit. */
   readonly parent?: string | undefined
   /** That budget, where the key is known with its configuration. */

@@ -26,6 +26,7 @@ interface AuditedKey {
   readonly provider: object | undefined
   readonly limits: object
   readonly providerIds?: readonly string[]
+  readonly previous?: { readonly hash: string; readonly until: number } | undefined
   readonly consent?: {
     readonly by: string
     readonly code?: object
@@ -84,6 +85,8 @@ function keyFields(key: AuditedKey): JsonObject {
     provider: plainJson(key.provider),
     limits: plainJson(key.limits),
     provider_ids: plainJson(key.providerIds),
+    previous_hash: key.previous?.hash ?? null,
+    previous_ends_at: timeText(key.previous?.until ?? null),
   }
 }
 

@@ -11,6 +11,7 @@ import type { Attributed } from './audit-log.ts'
 import { keyAudit } from './audited-changes.ts'
 import { keyEvents } from './key-events.ts'
 import { roleColumns, storedRole } from './key-roles.ts'
+import { foundBy, hashesBy } from './rotated-keys.ts'
 import { atOnce, integer, text } from './sqlite.ts'
 import { SqliteAuditLog } from './sqlite-audit-log.ts'
 import { addEvents, eventInsert } from './sqlite-events.ts'
@@ -105,6 +106,8 @@ export interface StoredKey extends KeyRecord {
 
 export interface KeyStore {
   /**
+   * The key that a secret opens, also one that its last rotation has replaced (`rotated-keys.ts`): other operations take the hash that names
+   * the key alone.
    * @param hash SHA-256 of the secret, hex.
    * @param isSuspect true: of a caller who has sent many tokens of no key. Where look-ups wait, this one comes last.
    */
@@ -142,39 +145,41 @@ export interface KeyStore {
 export type AttributedKeys = Attributed<KeyStore, 'put' | 'change' | 'remove'>
 
 /** Fields that no query filters by: one JSON text beside the columns. */
-type Policy = Pick<KeyRecord, 'allowedModels' | 'provider' | 'limits' | 'passThrough' | 'consent' | 'providerIds' | 'parent'>
+type Policy = Pick<KeyRecord, 'allowedModels' | 'provider' | 'limits' | 'passThrough' | 'consent' | 'providerIds' | 'parent' | 'previous'>
 
 // Stores of every version name the permission `passage`.
-export function policyText({ allowedModels, provider, limits, passThrough: passage, consent, providerIds, parent }: Policy): string {
+export function policyText(key: Policy): string {
+  const { allowedModels, provider, limits, passThrough: passage, consent, providerIds, parent, previous } = key
   const ids = providerIds?.length ? providerIds : undefined
-  return JSON.stringify({ allowedModels, provider, limits, passage, consent, providerIds: ids, parent })
+  return JSON.stringify({ allowedModels, provider, limits, passage, consent, providerIds: ids, parent, previous })
 }
 
 export function policyFrom(text: string): Policy {
   const { passage, consent, providerIds, ...policy } = JSON.parse(text) as Omit<Policy, 'passThrough'> & { passage: boolean }
-  const { allowedModels, provider, limits, parent } = policy
+  const { allowedModels, provider, limits, parent, previous } = policy
   return {
     ...{ allowedModels, provider, limits, passThrough: passage },
     ...(consent ? { consent } : {}),
     ...(providerIds ? { providerIds } : {}),
     ...(parent === undefined ? {} : { parent }),
+    ...(previous ? { previous } : {}),
   }
 }
 
 const PUT = `INSERT INTO api_key
   (hash, name, label, credit_limit, management, disabled, expires_at, policy, limit_reset, include_byok, creator, issuer, role, ends_at,
-    updated_at, created_at, identity)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    previous_hash, updated_at, created_at, identity)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
   ON CONFLICT (hash) DO UPDATE SET name = excluded.name, label = excluded.label, credit_limit = excluded.credit_limit,
     management = excluded.management, disabled = excluded.disabled, expires_at = excluded.expires_at, policy = excluded.policy,
     limit_reset = excluded.limit_reset, include_byok = excluded.include_byok, creator = excluded.creator, issuer = excluded.issuer,
-    role = excluded.role, ends_at = excluded.ends_at, updated_at = excluded.updated_at
+    role = excluded.role, ends_at = excluded.ends_at, previous_hash = excluded.previous_hash, updated_at = excluded.updated_at
   RETURNING *`
 /** Two ranges of one index: those without an end, and those that end later. */
 const ISSUED = `SELECT * FROM api_key WHERE issuer = ? AND expires_at IS NULL
   UNION ALL SELECT * FROM api_key WHERE issuer = ? AND expires_at > ?`
 const CHANGE = `UPDATE api_key SET hash = ?, name = ?, label = ?, credit_limit = ?, management = ?, disabled = ?, expires_at = ?,
-    policy = ?, limit_reset = ?, include_byok = ?, creator = ?, issuer = ?, role = ?, ends_at = ?, updated_at = ?
+    policy = ?, limit_reset = ?, include_byok = ?, creator = ?, issuer = ?, role = ?, ends_at = ?, previous_hash = ?, updated_at = ?
   WHERE hash = ? RETURNING *`
 
 export class SqliteKeys implements KeyStore {
@@ -199,7 +204,7 @@ export class SqliteKeys implements KeyStore {
     this.clock = clock
     this.audit = audit
     this.insertEvent = eventInsert(db)
-    this.selectOne = db.prepare('SELECT * FROM api_key WHERE hash = ?')
+    this.selectOne = db.prepare('SELECT * FROM api_key WHERE hash = ?1 UNION ALL SELECT * FROM api_key WHERE previous_hash = ?1 LIMIT 1')
     this.selectAll = db.prepare('SELECT * FROM api_key ORDER BY created_at, hash')
     this.selectIssued = db.prepare(ISSUED)
     this.selectAfter = db.prepare('SELECT * FROM api_key WHERE hash > ? ORDER BY hash LIMIT ?')
@@ -216,44 +221,54 @@ export class SqliteKeys implements KeyStore {
     const known = this.known.get(hash)
     if (known) return known
     const row = this.selectOne.get(hash)
-    if (!row) return undefined
-    const key = keyFrom(row)
-    this.known.set(hash, key)
+    const [key] = row ? foundBy([hash], [keyFrom(row)]) : []
+    if (key) this.known.set(hash, key)
     return key
+  }
+
+  /** The key that is named by this hash. */
+  private named(hash: string): StoredKey | undefined {
+    const found = this.find(hash)
+    return found?.shown === undefined ? found : undefined
+  }
+
+  private forget({ before, after }: Change): void {
+    for (const hash of hashesBy(before, after)) this.known.delete(hash)
   }
 
   put(key: KeyRecord, by?: Origin): StoredKey {
     const now = Math.floor(this.clock.now())
-    const before = this.find(key.hash)
+    const before = this.named(key.hash)
     const put = this.written(by, () => {
       const [row] = this.upsert.all(...keyColumns(key), now, now, key.hash)
       return { before, after: row && keyFrom(row) }
     })
-    this.known.delete(key.hash)
+    this.forget(put)
     if (!put.after) throw new Fault('unavailable', { message: 'The key store cannot be written' })
     return put.after
   }
 
   change(hash: string, how: (key: StoredKey) => KeyRecord, by?: Origin): StoredKey | undefined {
-    const found = this.find(hash)
+    const found = this.named(hash)
     if (!found) return undefined
     const columns = keyColumns(how(found))
-    const { after } = this.written(by, () => {
+    const change = this.written(by, () => {
       const [row] = this.update.all(...columns, Math.floor(this.clock.now()), hash)
       return { before: found, after: row ? keyFrom(row) : undefined }
     })
-    this.known.delete(hash)
-    return after
+    this.forget(change)
+    return change.after
   }
 
   remove(hash: string, by?: Origin): boolean {
-    const before = this.find(hash)
+    const before = this.named(hash)
     if (!before) return false
-    this.written(by, () => {
-      this.erase.run(hash)
-      return { before, after: undefined }
-    })
-    this.known.delete(hash)
+    this.forget(
+      this.written(by, () => {
+        this.erase.run(hash)
+        return { before, after: undefined }
+      }),
+    )
     return true
   }
 
@@ -313,6 +328,7 @@ function keyColumns(key: KeyRecord): (string | number | null)[] {
     key.consent?.by ?? null,
     role,
     ends_at,
+    key.previous?.hash ?? null,
   ]
 }
 

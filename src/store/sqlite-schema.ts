@@ -144,13 +144,17 @@ export const SQLITE_MIGRATIONS: readonly (readonly string[])[] = [
     "create index byok_use_payer on byok_use ((substr(payer, 1, instr(payer || '>', '>') - 1)), day) where payer <> ''",
     "create trigger byok_use_added after insert on settlement when instr(new.facts, '\"is_byok\":true') > 0 begin insert into byok_use (day, key, payer, model, endpoint, provider, shard, requests, upstream, counted) select hold.seq / 4096 / 86400000, key, payer, ifnull(json_extract(new.facts, '$.model'), model), ifnull(json_extract(new.facts, '$.endpoint'), endpoint), ifnull(json_extract(new.facts, '$.provider'), ''), 0, 1, ifnull(json_extract(new.facts, '$.byok_nano'), 0), ifnull(json_extract(new.facts, '$.byok_counted_nano'), 0) from hold where hold.seq = new.seq on conflict (day, key, payer, model, endpoint, provider, shard) do update set requests = byok_use.requests + 1, upstream = byok_use.upstream + excluded.upstream, counted = byok_use.counted + excluded.counted; end",
   ],
+  [
+    'alter table "api_key" add column "previous_hash" text',
+    'create index api_key_previous on api_key (previous_hash) where previous_hash is not null',
+  ],
 ]
 
 /** The tables of this version with their first rows, to which all steps lead: a new database is made of them at once. */
 export const SQLITE_TABLES: readonly string[] = [
   'CREATE TABLE "hold" ("seq" integer not null, "tag" text not null, "key" text not null, "model" text not null, "endpoint" text not null, "hold" integer not null, "floor" integer not null, "payer" text default \'\' not null, constraint "hold_pkey" primary key ("seq")) strict',
   'CREATE TABLE "settlement" ("seq" integer not null, "status" text not null, "cost" integer not null, "input" integer not null, "output" integer not null, "cached" integer not null, "cache_write" integer not null, "reasoning" integer not null, "estimated" integer not null, "facts" text not null, "at" integer default 0 not null, constraint "settlement_pkey" primary key ("seq")) strict',
-  'CREATE TABLE "api_key" ("hash" text not null, "name" text not null, "label" text not null, "credit_limit" integer, "management" integer not null, "disabled" integer not null, "expires_at" integer, "created_at" integer not null, "updated_at" integer not null, "policy" text not null, "identity" text default \'\' not null, "limit_reset" text, "include_byok" integer default 0 not null, "creator" text, "issuer" text, "role" text, "ends_at" integer, constraint "api_key_pkey" primary key ("hash")) strict, without rowid',
+  'CREATE TABLE "api_key" ("hash" text not null, "name" text not null, "label" text not null, "credit_limit" integer, "management" integer not null, "disabled" integer not null, "expires_at" integer, "created_at" integer not null, "updated_at" integer not null, "policy" text not null, "identity" text default \'\' not null, "limit_reset" text, "include_byok" integer default 0 not null, "creator" text, "issuer" text, "role" text, "ends_at" integer, "previous_hash" text, constraint "api_key_pkey" primary key ("hash")) strict, without rowid',
   'CREATE TABLE "guardrail" ("id" text not null, "version" integer not null, "name" text not null, "fields" text not null, "created_at" integer not null, "updated_at" integer, constraint "guardrail_pkey" primary key ("id")) strict, without rowid',
   'CREATE TABLE "guardrail_assignment" ("kind" text not null, "subject" text not null, "guardrail" text not null, "id" text not null, "assigned_by" text, "created_at" integer not null, constraint "guardrail_assignment_pkey" primary key ("kind", "subject")) strict, without rowid',
   'CREATE TABLE "guardrail_audit" ("at" integer not null, "id" text not null, "generation" text not null, "key" text not null, "guardrail" text not null, "name" text not null, "direction" text not null, "stage" text not null, "action" text not null, "detail" text not null, constraint "guardrail_audit_pkey" primary key ("at", "id")) strict, without rowid',
@@ -216,4 +220,5 @@ export const SQLITE_TABLES: readonly string[] = [
   'CREATE INDEX audit_entry_subject on audit_entry (subject, sequence)',
   'CREATE INDEX byok_use_key on byok_use (key, day)',
   "CREATE INDEX byok_use_payer on byok_use ((substr(payer, 1, instr(payer || '>', '>') - 1)), day) where payer <> ''",
+  'CREATE INDEX api_key_previous on api_key (previous_hash) where previous_hash is not null',
 ]

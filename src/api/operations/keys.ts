@@ -4,11 +4,11 @@ import { Type } from 'typebox'
 import { ROLES } from '../../core/roles.ts'
 import { WINDOWS } from '../../core/windows.ts'
 import { readKey } from '../key.ts'
-import { checkChanges, checkMaking } from '../key-body.ts'
+import { checkChanges, checkMaking, checkRotation } from '../key-body.ts'
 import { KEYS_QUERY, listKeys, MAX_KEYS } from '../key-list.ts'
-import { changeKey, createKey, hashIn, oneKey, removeKey, rotateKey } from '../keys.ts'
+import { changeKey, createKey, endOverlap, hashIn, oneKey, removeKey, rotateKey } from '../keys.ts'
 import { withNotes } from '../openapi.ts'
-import { type Operation, operation } from '../operation.ts'
+import { bodyOrNone, type Operation, operation } from '../operation.ts'
 import { amount, count, data, deleted, flag, forecast, maybe, text, texts } from '../schemas.ts'
 
 const role = Type.Enum([...ROLES], { description: 'Role of the key: `member` generates, the others manage.' })
@@ -62,6 +62,8 @@ export const key = Type.Object(
     ),
     provider_ids: texts(),
     parent: maybe(Type.String({ description: 'The budget that it draws on, with other keys; see `/budgets`.' })),
+    rotated_at: maybe(Type.String({ description: 'When its secret was replaced last.' })),
+    previous_secret_expires_at: maybe(Type.String({ description: 'Until then the secret before the last rotation opens it, too.' })),
     parent_hash: maybe(Type.String({ description: 'Of a key issued through sign-in: the hash of the key that issued it.' })),
   },
   { description: 'An API key, without its secret.' },
@@ -131,6 +133,7 @@ export const keyOperations: readonly Operation[] = [
       columns: [
         ...['hash', 'name', 'label', 'disabled', 'limit', 'limit_remaining', 'limit_reset', 'usage', 'usage_daily', 'usage_weekly'],
         ...['usage_monthly', 'created_at', 'updated_at', 'expires_at', 'creator_user_id', 'role', 'is_management_key', 'source', 'parent'],
+        ...['rotated_at', 'previous_secret_expires_at'],
         ...['parent_hash', 'unrecovered', 'unrecovered_open', 'disputed', 'disputed_open', 'provider_ids'],
       ],
       paging: { by: 'cursor', most: MAX_KEYS },
@@ -198,11 +201,27 @@ export const keyOperations: readonly Operation[] = [
     audit: 'key.rotated',
     summary: 'Replace the secret of a key',
     description:
-      'Name, limit, spending and history stay; the hash changes. The old secret is refused from then on, and so are the keys that this key issued through sign-in.',
+      'Name, limit, spending and history stay; the hash changes. The old secret, and the keys that this key issued through sign-in, are good for `grace_seconds` more; without it they are refused from then on. Both secrets are one key. A key has one old secret at most: a further rotation ends the one before.',
     parameters: [{ ...HASH, example: 'fedcba9876543210'.repeat(4) }],
+    body: {
+      optional: true,
+      schema: withNotes(checkRotation.schema, { grace_seconds: 'Time for which the old secret still works; at most 30 days.' }),
+      examples: { overlap: { summary: 'Both secrets for a day', value: { grace_seconds: 86_400 } } },
+    },
     reply: { description: 'The key with its new hash, and its new secret.', schema: madeKey },
     faults: ['not_found', 'conflict'],
-    handle: ({ path, key: caller }, source) => rotateKey(hashIn(path), { ...source, caller }),
+    handle: async (call, source) => rotateKey(hashIn(call.path), await bodyOrNone(call), { ...source, caller: call.key }),
+  }),
+  operation('DELETE /keys/{hash}/previous', {
+    ...manages,
+    id: 'endKeyOverlap',
+    audit: 'key.changed',
+    summary: 'End the old secret of a key',
+    description: 'Ends the overlap of a rotation: the secret before is refused from then on, and so are the keys that it issued.',
+    parameters: [HASH],
+    reply: { description: 'The key as it is now.', schema: shownKey },
+    faults: ['not_found', 'conflict'],
+    handle: ({ path, key: caller }, source) => endOverlap(hashIn(path), { ...source, caller }),
   }),
   operation('GET /key', {
     id: 'getOwnKey',

@@ -48,7 +48,7 @@ export const keyCommands: readonly Command[] = [
   ...[
     ['disable', 'Have a key refused from now on'],
     ['enable', 'Let a disabled key be used again'],
-    ['rotate', 'Give a key a new secret; the old one is refused'],
+    ['revoke-old', 'End the overlap of a rotation: the old secret is refused'],
     ['delete', 'Delete a key; what it has spent stays in the ledger'],
   ].map(([word = '', summary = '']) =>
     command({
@@ -61,6 +61,15 @@ export const keyCommands: readonly Command[] = [
       run: async (words, flags) => (await import('../keys.ts')).keys([word, ...words], flags),
     }),
   ),
+  command({
+    usage: 'keys rotate <KEY>',
+    summary: 'Give a key a new secret; the old one is refused at once, or after a while',
+    details: 'KEY is a name, a hash or the beginning of a hash. Keys of the file change there.',
+    example: 'keys rotate reports --grace 24h --config headgate.yaml',
+    page: 'docs/keys.md',
+    options: { '--grace <TIME>': 'for which the old secret still works, such as 24h; at most 30d', ...OPTIONS },
+    run: async (words, flags) => (await import('../keys.ts')).keys(['rotate', ...words], flags),
+  }),
   command({
     usage: 'keys role <KEY> <ROLE>',
     summary: 'Give a management key another role',

@@ -69,6 +69,8 @@ export interface KeyTable {
   /** See `src/store/key-roles.ts`, as `ends_at`. */
   role: string | null
   ends_at: number | null
+  /** Hash of the secret before the last rotation. It opens the key only if `policy` has it as well: programs that know no such secret drop it there. */
+  previous_hash: string | null
 }
 
 /** As `GENERATION_COLUMNS`. */
@@ -90,6 +92,7 @@ export const KEY_COLUMNS = [
   'issuer',
   'role',
   'ends_at',
+  'previous_hash',
 ] as const satisfies readonly (keyof KeyTable)[]
 
 export interface BalanceTable {

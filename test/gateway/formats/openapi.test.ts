@@ -176,7 +176,7 @@ function goodReply({ operation }: DocumentOperation): { status: number; schema: 
 const operationExamples = ({ operation }: DocumentOperation): [string, Json | undefined][] =>
   Object.entries(asObject(operationContent(operation)[1].examples)).map(([name, example]) => [name, asObject(example).value])
 
-/** Those first whose replies the others need, and what deletes last. */
+/** Those first whose replies the others need, and what deletes last, the parts of a thing before the thing. */
 const ORDER = [
   'createKey',
   'createBYOKKey',
@@ -187,9 +187,9 @@ const ORDER = [
   'createAuthCode',
   'exchangeAuthCode',
 ]
-const rank = ({ method, operation }: DocumentOperation): number =>
+const rank = ({ method, path, operation }: DocumentOperation): number =>
   method === 'delete'
-    ? ORDER.length + 1
+    ? ORDER.length + (path.endsWith('}') ? 2 : 1)
     : ORDER.includes(String(operation.operationId))
       ? ORDER.indexOf(String(operation.operationId))
       : ORDER.length
@@ -214,7 +214,7 @@ async function isSpread(): Promise<void> {
 function remember(id: Json | undefined, reply: JsonObject): void {
   const data = asObject(reply.data)
   if (id === 'createKey' || id === 'rotateKey')
-    for (const below of ['', '/rotate', '/budget']) actual[`/keys/{hash}${below} hash`] = String(data.hash)
+    for (const below of ['', '/rotate', '/previous', '/budget']) actual[`/keys/{hash}${below} hash`] = String(data.hash)
   if (id === 'createGuardrail')
     for (const { path } of operations) if (path.startsWith('/guardrails/')) actual[`${path} id`] = String(data.id)
   if (id === 'createBYOKKey') actual['/byok/{id} id'] = String(data.id)
