@@ -110,7 +110,11 @@ export async function makeCode(
     hash: name,
     name: keyRequest.name,
     ...terms,
-    consent: { by: consenter.identity, hash: consenter.shown ?? consenter.hash, code: { until: now + CODE_LIFE, hash, ...keyRequest.challenge } },
+    consent: {
+      by: consenter.identity,
+      hash: consenter.shown ?? consenter.hash,
+      code: { until: now + CODE_LIFE, hash, ...keyRequest.challenge },
+    },
   }
   await source.store.put(made, { ...source.origin, actor: keyActor(consenter) })
   await sweep(name, now, source)

@@ -55,7 +55,9 @@ export const checkChanges = checker(
 /** Seconds: 30 days. */
 const MAX_GRACE = 2_592_000
 
-export const checkRotation = checker(Type.Object({ grace_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_GRACE })) }, CLOSED))
+export const checkRotation = checker(
+  Type.Object({ grace_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_GRACE })) }, CLOSED),
+)
 
 /** @param now milliseconds since the epoch. @throws Fault 400 naming the field, also one that is unknown. */
 export function parseMaking(body: JsonObject, now: number): Making {

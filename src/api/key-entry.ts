@@ -160,7 +160,14 @@ export async function allKeys(
   // A secret that stands in both is the configuration's, as it is for callers.
   const stored = (await source.store.list()).filter((key) => !ofFile.has(key.hash) && isKey(key))
   const isIssued = stored.some((key) => key.consent)
-  const byHash = new Map(isIssued ? foundBy(stored.flatMap((key) => hashesBy(key)), stored).map((key) => [key.shown ?? key.hash, key] as const) : [])
+  const byHash = new Map(
+    isIssued
+      ? foundBy(
+          stored.flatMap((key) => hashesBy(key)),
+          stored,
+        ).map((key) => [key.shown ?? key.hash, key] as const)
+      : [],
+  )
   const complete: (ApiKey | StoredKey)[] = [...source.configured]
   for (const key of stored) {
     const issued = key.consent ? await withIssuer(key, source, (hash) => byHash.get(hash)) : key

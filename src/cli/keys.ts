@@ -45,7 +45,9 @@ export function keys(words: readonly string[], flags: KeyFlags, streams: Streams
   if (verb === 'role' && name !== undefined && role !== undefined && more.length === 0)
     return perform({ verb, key: name, role }, flags, streams)
   if (ofKey && name !== undefined && rest.length === 0) return perform({ verb: ofKey, key: name }, flags, streams)
-  streams.error('headgate: keys: expected list, create NAME, disable KEY, enable KEY, rotate KEY, revoke-old KEY, role KEY ROLE or delete KEY')
+  streams.error(
+    'headgate: keys: expected list, create NAME, disable KEY, enable KEY, rotate KEY, revoke-old KEY, role KEY ROLE or delete KEY',
+  )
   return Promise.resolve(2)
 }
 

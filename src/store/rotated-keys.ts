@@ -3,22 +3,24 @@
  * whatever looks at the end of a key holds to that of the secret, too.
  */
 import type { ApiKey } from '../plugin-api/key.ts'
-import type { StoredKey } from './keys.ts'
+
+/** A key as far as its secrets go. */
+type Rotated = Pick<ApiKey, 'hash' | 'previous' | 'shown' | 'expiresAt'>
 
 /** A key as the holder of its previous secret has it; undefined of a key without one, and for any other hash. @param hash of the secret that was shown. */
-export function byPreviousSecret(key: StoredKey, hash: string): StoredKey | undefined {
+export function byPreviousSecret<Key extends Rotated>(key: Key, hash: string): Key | undefined {
   const { previous, expiresAt } = key
   if (previous?.hash !== hash || key.hash === hash) return undefined
   return { ...key, shown: hash, expiresAt: expiresAt === null ? previous.until : Math.min(expiresAt, previous.until) }
 }
 
 /** The hashes by which keys are found, each once. */
-export function hashesBy(...keys: readonly (Pick<ApiKey, 'hash' | 'previous'> | undefined)[]): string[] {
+export function hashesBy(...keys: readonly (Pick<Rotated, 'hash' | 'previous'> | undefined)[]): string[] {
   return [...new Set(keys.flatMap((key) => (key ? [key.hash, ...(key.previous ? [key.previous.hash] : [])] : [])))]
 }
 
-/** What is found by each of these hashes. @param rows keys that have one of them as their hash or as that of their previous secret. */
-export function foundBy(hashes: readonly string[], rows: readonly StoredKey[]): StoredKey[] {
+/** Returns the key that each of these hashes finds. @param rows keys that have one of them as their hash or as that of their previous secret. */
+export function foundBy<Key extends Rotated>(hashes: readonly string[], rows: readonly Key[]): Key[] {
   const own = new Map(rows.map((key) => [key.hash, key]))
   const former = new Map(rows.map((key) => [key.previous?.hash, key]))
   return hashes.flatMap((hash) => {

@@ -78,7 +78,11 @@ export function recordKeysContract(t: Test, name: string, open: OpenRecord): voi
     await keys.put(apiKey('b', { expiresAt: now + 5000 }))
     const listener = new Listener(record, 'n1')
     await listener.changed()
-    t.match(await keys.change(hash('b'), (key) => ({ ...key, hash: hash('c'), previous })), { hash: hash('c'), identity: hash('b'), previous })
+    t.match(await keys.change(hash('b'), (key) => ({ ...key, hash: hash('c'), previous })), {
+      hash: hash('c'),
+      identity: hash('b'),
+      previous,
+    })
     t.same(await listener.changed(), [hash('b'), hash('c')])
     const old = await keys.find(hash('b'))
     t.match(old, { hash: hash('c'), shown: hash('b'), identity: hash('b'), expiresAt: now + 1000 })
@@ -88,10 +92,14 @@ export function recordKeysContract(t: Test, name: string, open: OpenRecord): voi
     const many = await keys.findMany?.([hash('b'), hash('c'), hash('d')])
     if (many) t.same(many.map((key) => key.shown ?? key.hash).sort(), [hash('b'), hash('c')], 'both at once')
     t.equal(await keys.remove(hash('b')), false, 'the old hash names no key')
-    t.same((await keys.list()).map((key) => key.hash), [hash('c')], 'one key in the list')
+    t.same(
+      (await keys.list()).map((key) => key.hash),
+      [hash('c')],
+      'one key in the list',
+    )
     t.notOk((await keys.list()).some((key) => 'shown' in key))
     await keys.change(hash('c'), (key) => ({ ...key, hash: hash('d'), previous: { hash: hash('c'), rotatedAt: now + 1, until: now + 2 } }))
-    t.same(await listener.changed(), [hash('b'), hash('c'), hash('d')], 'whoever has the first secret at hand hears of its end')
+    t.same(await listener.changed(), [hash('b'), hash('c'), hash('d')], 'a process that has the first secret at hand hears of its end')
     t.equal(await keys.find(hash('b')), undefined, 'one old secret at most')
     t.match(await keys.find(hash('c')), { shown: hash('c'), expiresAt: now + 2 })
     t.equal(await keys.remove(hash('d')), true)

@@ -157,7 +157,7 @@ t.test('keys that the old secret issued last as long as it does', async (t) => {
   t.equal((await generate(gateway, ofNew)).status, 200, 'the new secret has its own')
 })
 
-t.test('an old secret of a management key gives nobody more than it has', async (t) => {
+t.test('an old secret of a management key gives no more rights than it has', async (t) => {
   const { gateway, make, rotate } = await scene(t)
   const first = await make({ role: 'admin' })
   const second = await rotate(first.hash, { grace_seconds: 3600 })
@@ -171,7 +171,13 @@ t.test('bodies of a rotation that are wrong change nothing', async (t) => {
   const { gateway, make } = await scene(t)
   const { hash, secret } = await make()
   await every(t, 'every wrong body', async (t) => {
-    for (const body of ['{"grace_seconds":-1}', '{"grace_seconds":2592001}', '{"grace_seconds":1.5}', '{"grace_seconds":"1"}', '{"grace":1}'])
+    for (const body of [
+      '{"grace_seconds":-1}',
+      '{"grace_seconds":2592001}',
+      '{"grace_seconds":1.5}',
+      '{"grace_seconds":"1"}',
+      '{"grace":1}',
+    ])
       t.match(await call(gateway, `POST /keys/${hash}/rotate`, body), { status: 400, message: /grace/ }, body)
     for (const body of ['[]', '{', 'null', '{"grace_seconds":1e999}'])
       t.equal((await call(gateway, `POST /keys/${hash}/rotate`, body)).status, 400, body)
