@@ -893,6 +893,19 @@ readonly used_at_end: number | null
 readonly runs_out_at: string | null
 } | null
 readonly provider_ids: readonly (string)[]
+readonly allowed_models: readonly (string)[] | null
+readonly provider: Readonly<Record<string, unknown>> | null
+readonly limits: {
+readonly requests: number | null
+readonly tokens: number | null
+readonly streams: number | null
+readonly bytes: number | null
+}
+readonly default_max_output: number | null
+readonly pass_through: boolean
+readonly error_code: string | null
+readonly capture_content: boolean
+readonly tags: Readonly<Record<string, string>>
 readonly parent: string | null
 readonly rotated_at: string | null
 readonly previous_secret_expires_at: string | null

@@ -21,8 +21,9 @@ import { codeName, isCode, OPENS_NOTHING, type StoredKey } from '../store/keys.t
 import { hashesBy } from '../store/rotated-keys.ts'
 import { MAX_CALLBACK_LENGTH, parseCallback, type SignInPolicy } from './auth-callback.ts'
 import { type Challenge, checkedChallenge, PROOF_METHODS } from './auth-proof.ts'
-import { dollarNano, parseReset, parseTime, refuseOtherWorkspace } from './key-body.ts'
+import { refuseOtherWorkspace } from './key-body.ts'
 import type { KeySource } from './key-entry.ts'
+import { dollarNano, parseReset, parseTime } from './key-fields.ts'
 import { type ChangeSource, keyActor } from './origin.ts'
 import { type ApiReply, ok } from './reply.ts'
 

@@ -15,13 +15,25 @@ import { addCredit, changeKey, createKey, endOverlap, type KeyChangeSource, keyC
 import { hashNamed } from './named-key.ts'
 import type { ChangeSource } from './origin.ts'
 
-export type KeyVerb = 'list' | 'create' | 'disable' | 'enable' | 'rotate' | 'revoke-old' | 'role' | 'delete' | 'credits' | 'add' | 'budgets'
+export type KeyVerb =
+  | 'list'
+  | 'create'
+  | 'change'
+  | 'disable'
+  | 'enable'
+  | 'rotate'
+  | 'revoke-old'
+  | 'role'
+  | 'delete'
+  | 'credits'
+  | 'add'
+  | 'budgets'
 
 export interface KeyCommand {
   verb: KeyVerb
   /** A key's name, its hash, or the beginning of the hash. */
   key?: string
-  /** The body of the operation: of `create` that of `POST /v1/keys`, of `rotate` that of the rotation. */
+  /** The body of the operation: of `create` that of `POST /v1/keys`, of `change` that of the change, of `rotate` that of the rotation. */
   fields?: JsonObject
   /** Of `create`: the role `owner`, where the fields state none. */
   management?: boolean
@@ -34,7 +46,7 @@ export interface KeyCommand {
 }
 
 const VERBS: readonly KeyVerb[] = [
-  ...(['list', 'create', 'disable', 'enable', 'rotate', 'revoke-old', 'role', 'delete', 'credits', 'add', 'budgets'] as const),
+  ...(['list', 'create', 'change', 'disable', 'enable', 'rotate', 'revoke-old', 'role', 'delete', 'credits', 'add', 'budgets'] as const),
 ]
 
 const checkCommand = checker(
@@ -62,6 +74,7 @@ export async function runKeyCommand(command: unknown, given: KeySource & ChangeS
   if (verb === 'credits') return (await readCredits(source)).body
   if (verb === 'create') return create({ ...(management ? { role: 'owner' } : {}), ...(isObject(fields) ? fields : {}) }, source)
   const hash = await hashNamed(key, source)
+  if (verb === 'change') return (await changeKey(hash, isObject(fields) ? fields : {}, source)).body
   if (verb === 'rotate') return (await rotateKey(hash, isObject(fields) ? fields : {}, source)).body
   if (verb === 'revoke-old') return (await endOverlap(hash, source)).body
   if (verb === 'role') {

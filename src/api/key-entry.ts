@@ -11,7 +11,7 @@ import type { Allowance, CreditBook } from '../ledger/allowance.ts'
 import type { EntrySum, LedgerEntries } from '../ledger/entries.ts'
 import { keyAccounts, keyPayer, payerAllowances } from '../ledger/payer.ts'
 import type { LedgerReader } from '../ledger/reader.ts'
-import type { ApiKey } from '../plugin-api/key.ts'
+import type { ApiKey, RateLimits } from '../plugin-api/key.ts'
 import type { FileStore } from '../services/files/types.ts'
 import { isIssuer, issuerHash, underIssuer } from '../store/issued-keys.ts'
 import { type AttributedKeys, isKey, type KeyRecord, type KeyStore, type StoredKey } from '../store/keys.ts'
@@ -136,12 +136,25 @@ function keyEntry(key: ApiKey | StoredKey, { credit, clock }: Pick<KeySource, 'c
     role: unknown === undefined ? key.role : null,
     is_management_key: isManager(key),
     provider_ids: [...((key.issuer ?? key).providerIds ?? [])],
+    allowed_models: key.allowedModels ? [...key.allowedModels] : null,
+    provider: key.provider ? ({ ...key.provider } as JsonObject) : null,
+    limits: shownLimits(key.limits),
+    default_max_output: key.defaultMaxOutput ?? null,
+    pass_through: key.passThrough,
+    error_code: key.errorCode ?? null,
+    capture_content: key.captureContent ?? false,
+    tags: { ...key.tags },
     source: stored ? 'store' : 'configuration',
     parent: key.parent ?? null,
     parent_hash: key.issuer?.hash ?? key.consent?.hash ?? null,
     rotated_at: timeText(key.previous?.rotatedAt),
     previous_secret_expires_at: previousEnd(key, clock.now()),
   }
+}
+
+const shownLimits = (limits: RateLimits): JsonObject => {
+  const { requests = null, tokens = null, streams = null, bytes = null } = limits
+  return { requests, tokens, streams, bytes }
 }
 
 const timeText = (at: number | null | undefined): string | null => (typeof at === 'number' ? new Date(at).toISOString() : null)

@@ -26,11 +26,21 @@ function requireGoverned(caller: RankedKey, role: Role): void {
  */
 export function grantedEnd(caller: RankedKey, { role, expiresAt }: Pick<RankedKey, 'role' | 'expiresAt'>): number | null {
   requireGoverned(caller, role)
-  if (!isManager({ role }) || caller.expiresAt === null) return expiresAt
+  return isManager({ role }) ? endWithin(caller, expiresAt) : expiresAt
+}
+
+function endWithin(caller: RankedKey, expiresAt: number | null): number | null {
+  if (caller.expiresAt === null) return expiresAt
   if (expiresAt === null) return caller.expiresAt
   if (expiresAt > caller.expiresAt)
     throw badField('expires_at', `a management key ends with its maker at the latest, ${new Date(caller.expiresAt).toISOString()}`)
   return expiresAt
+}
+
+/** Another end of a key, as `grantedEnd`. A management key moves its own no further away. @throws Fault 400 naming the field, 403. */
+export function changedEnd(caller: RankedKey, key: RankedKey, expiresAt: number | null): number | null {
+  if (caller.identity !== key.identity) return grantedEnd(caller, { role: key.role, expiresAt })
+  return isManager(key) ? endWithin(caller, expiresAt) : expiresAt
 }
 
 /** Disabling, enabling, renaming and deleting. A key may do this to itself. @throws Fault 403. */

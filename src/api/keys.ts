@@ -8,9 +8,10 @@ import { isManager } from '../core/roles.ts'
 import { makeSecret } from '../core/secret.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { isKey, type KeyRecord, type StoredKey } from '../store/keys.ts'
-import { checkRotation, dollarNano, parseChanges, parseMaking } from './key-body.ts'
+import { checkRotation, parseChanges, parseMaking } from './key-body.ts'
 import { allKeys, type KeySource, keyEntries } from './key-entry.ts'
-import { grantedEnd, type RankedKey, requireChange, requireRoleChange, requireRotation } from './key-rights.ts'
+import { dollarNano, type KeyChanges } from './key-fields.ts'
+import { changedEnd, grantedEnd, type RankedKey, requireChange, requireRoleChange, requireRotation } from './key-rights.ts'
 import type { ChangeSource } from './origin.ts'
 import { type ApiReply, ok } from './reply.ts'
 
@@ -78,12 +79,15 @@ const BLANK: Omit<KeyRecord, 'identity' | 'hash' | 'label' | 'name' | 'expiresAt
 
 /** @throws Fault 400 naming the field, 403 for a key or a role beyond the rights of the caller, 404, 409 for a key of the configuration. */
 export async function changeKey(hash: string, body: JsonObject, source: KeyChangeSource): Promise<ApiReply> {
-  const changes = parseChanges(body)
+  const changes = parseChanges(body, source.clock.now())
   const key = await changed(hash, source, (found) => {
     requireChange(source.caller, found)
+    const { role = found.role, expiresAt } = changes
     if (changes.role !== undefined) requireRoleChange(source.caller, found, changes.role)
+    const end = expiresAt === undefined ? found.expiresAt : changedEnd(source.caller, { ...found, role }, expiresAt)
     checkParent(changes, source, found)
-    return { ...found, ...changes }
+    checkIssued(changes, found)
+    return { ...found, ...changes, expiresAt: end }
   })
   return ok({ data: await shownKey(key, source) })
 }
@@ -167,6 +171,16 @@ function checkParent(
     'parent',
     names.length === 0 ? 'the configuration has no budgets' : `no such budget, expected one of: ${names.slice(0, 20).join(', ')}`,
   )
+}
+
+/** Terms of a key that was given to an application: they are those of the key that issued it. */
+const OF_ISSUER = { allowed_models: 'allowedModels', provider: 'provider', limits: 'limits', pass_through: 'passThrough' } as const
+
+/** @throws Fault 400 naming the field that would change nothing. */
+function checkIssued(changes: KeyChanges, { consent }: Pick<KeyRecord, 'consent'>): void {
+  if (!consent) return
+  for (const [field, name] of Object.entries(OF_ISSUER))
+    if (name in changes) throw badField(field, 'a key that was given to an application has that of the key that issued it')
 }
 
 async function changed(named: string, source: KeyChangeSource, how: (key: StoredKey) => KeyRecord): Promise<StoredKey> {

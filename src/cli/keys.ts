@@ -10,18 +10,12 @@ import { DiskFiles } from '../services/files/index.ts'
 import { commandOrigin } from './command-origin.ts'
 import { CONSOLE, type Streams } from './console.ts'
 import { Gateway, type GatewayFlags } from './gateway.ts'
+import { dollars, type KeyFieldFlags, keyFields } from './key-options.ts'
 import { table } from './plan-table.ts'
 
-export interface KeyFlags extends GatewayFlags {
+export interface KeyFlags extends GatewayFlags, KeyFieldFlags {
   json?: boolean
-  limit?: string
-  reset?: string
-  parent?: string
-  expires?: string
-  user?: string
-  'provider-ids'?: string
-  role?: string
-  management?: boolean
+  name?: string
   search?: string
   state?: string
   sort?: string
@@ -38,7 +32,9 @@ export function keys(words: readonly string[], flags: KeyFlags, streams: Streams
   const ofKey = KEY_VERBS.find((one) => one === verb)
   if (verb === 'list' && name === undefined) return list(flags, streams)
   if (verb === 'create' && name !== undefined && rest.length === 0)
-    return perform(() => ({ verb: 'create', fields: keyFields(name, flags) }), flags, streams)
+    return perform(() => ({ verb: 'create', fields: { name, ...keyFields(flags) } }), flags, streams)
+  if (verb === 'change' && name !== undefined && rest.length === 0)
+    return perform(() => ({ verb, key: name, fields: changedFields(flags) }), flags, streams)
   if (verb === 'rotate' && name !== undefined && rest.length === 0)
     return perform(() => ({ verb, key: name, fields: { grace_seconds: graceSeconds(flags.grace) } }), flags, streams)
   const [role, ...more] = rest
@@ -46,7 +42,7 @@ export function keys(words: readonly string[], flags: KeyFlags, streams: Streams
     return perform({ verb, key: name, role }, flags, streams)
   if (ofKey && name !== undefined && rest.length === 0) return perform({ verb: ofKey, key: name }, flags, streams)
   streams.error(
-    'headgate: keys: expected list, create NAME, disable KEY, enable KEY, rotate KEY, revoke-old KEY, role KEY ROLE or delete KEY',
+    'headgate: keys: expected list, create NAME, change KEY, disable KEY, enable KEY, rotate KEY, revoke-old KEY, role KEY ROLE or delete KEY',
   )
   return Promise.resolve(2)
 }
@@ -115,24 +111,11 @@ async function perform(wanted: KeyCommand | (() => KeyCommand), flags: KeyFlags,
   }
 }
 
-/** The body of `POST /v1/keys`; what is not given is left to its default. */
-function keyFields(name: string, flags: KeyFlags): JsonObject {
-  return {
-    name,
-    ...keyRole(flags),
-    ...(flags.user === undefined ? {} : { creator_user_id: flags.user }),
-    ...(flags.limit === undefined ? {} : { limit: dollars('--limit', flags.limit) }),
-    ...(flags.reset === undefined ? {} : { limit_reset: flags.reset }),
-    ...(flags.parent === undefined ? {} : { parent: flags.parent }),
-    ...(flags.expires === undefined ? {} : { expires_at: flags.expires }),
-    ...(flags['provider-ids'] === undefined ? {} : { provider_ids: flags['provider-ids'].split(',').map((id) => id.trim()) }),
-  }
-}
-
-/** @throws Fault where both options name a role, and not the same. */
-function keyRole({ role, management }: KeyFlags): JsonObject {
-  if (role !== undefined && management && role !== 'owner') throw badField('--role', '--management is the role owner, expected one of both')
-  return role !== undefined || management ? { role: role ?? 'owner' } : {}
+/** @throws Fault where no option names a change. */
+function changedFields({ name, ...flags }: KeyFlags): JsonObject {
+  const fields = { ...(name === undefined ? {} : { name }), ...keyFields(flags) }
+  if (Object.keys(fields).length === 0) throw badField('keys change', 'expected an option such as --limit 10.00 or --tags team=growth')
+  return fields
 }
 
 const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 }
@@ -142,12 +125,6 @@ function graceSeconds(text = '0s'): number {
   const [, count, unit = ''] = /^(\d{1,7})([smhd])$/.exec(text) ?? []
   if (count === undefined) throw badField('--grace', 'expected a span of time such as 24h, 30m or 7d')
   return Number(count) * (SECONDS[unit] ?? 1)
-}
-
-/** @throws Fault where the text is no amount of USD. */
-function dollars(field: string, text: string): number {
-  if (!/^\d{1,7}(\.\d{1,9})?$/.test(text)) throw badField(field, 'expected an amount of USD such as 10.00')
-  return Number(text)
 }
 
 function onFile(command: KeyCommand, gateway: Gateway): Promise<JsonObject> {

@@ -140,6 +140,7 @@ export function apiKeyTerms(key: WrittenTerms, { limits, budgets }: SharedSettin
     ...(key.providerIds === undefined ? {} : { providerIds: key.providerIds }),
     ...(key.errorCode === undefined ? {} : { errorCode: key.errorCode }),
     ...(key.captureContent ? { captureContent: true } : {}),
+    ...(key.tags === undefined ? {} : { tags: key.tags }),
     ...(key.parent === undefined ? {} : { parent: key.parent, budget: budgetNamed(key.parent, budgets) }),
   }
 }

@@ -1,5 +1,6 @@
 /** An API key as the request path knows it: never the secret, only what it may do. */
 import type { ErrorCodes } from '../core/error-codes.ts'
+import type { Tags } from '../core/key-fields.ts'
 import type { Role } from '../core/roles.ts'
 import type { SharedBudget } from '../core/shared-budget.ts'
 import type { Window } from '../core/windows.ts'
@@ -50,14 +51,16 @@ export interface ApiKey {
   readonly provider: ProviderPreferences | undefined
   readonly limits: RateLimits
   /** Output cap in tokens where the request sets none and a limit applies. */
-  readonly defaultMaxOutput?: number
+  readonly defaultMaxOutput?: number | undefined
   readonly passThrough: boolean
   /** Ids of what the operator keeps at providers that its requests may name; with a star at the end, all that begin so. */
   readonly providerIds?: readonly string[]
   /** Form of `error.code` for its callers, where it differs from that of all. */
-  readonly errorCode?: ErrorCodes
+  readonly errorCode?: ErrorCodes | undefined
   /** Words of its requests and answers go into their spans. */
   readonly captureContent?: boolean
+  /** Names and values of the operator's own. */
+  readonly tags?: Tags | undefined
   /** The secret before the last rotation, if that had an overlap. Its end may have come. */
   readonly previous?: PreviousSecret | undefined
   /** Set where the caller has shown that secret: its hash. `hash` still names the key, and `expiresAt` is no later than the end of the secret. */

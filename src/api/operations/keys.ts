@@ -1,6 +1,7 @@
 /** API keys. */
 
 import { Type } from 'typebox'
+import { KEY_FIELDS } from '../../core/key-fields.ts'
 import { ROLES } from '../../core/roles.ts'
 import { WINDOWS } from '../../core/windows.ts'
 import { readKey } from '../key.ts'
@@ -61,6 +62,16 @@ export const key = Type.Object(
       }),
     ),
     provider_ids: texts(),
+    allowed_models: maybe(texts()),
+    provider: maybe(Type.Object({}, { description: 'Routing preferences.' })),
+    limits: Type.Object(Object.fromEntries(['requests', 'tokens', 'streams', 'bytes'].map((name) => [name, maybe(Type.Integer())])), {
+      description: 'Rate limits of its own; null where those for all keys hold.',
+    }),
+    default_max_output: maybe(Type.Integer()),
+    pass_through: flag(),
+    error_code: maybe(Type.String()),
+    capture_content: flag(),
+    tags: Type.Record(Type.String(), Type.String()),
     parent: maybe(Type.String({ description: 'The budget that it draws on, with other keys; see `/budgets`.' })),
     rotated_at: maybe(Type.String({ description: 'When its secret was replaced last.' })),
     previous_secret_expires_at: maybe(Type.String({ description: 'Until then the secret before the last rotation opens it, too.' })),
@@ -101,6 +112,7 @@ export const HASH = {
 } as const
 
 export const KEY_NOTES = {
+  ...KEY_FIELDS,
   name: 'Name of the key.',
   limit: 'USD that the key may spend; null or absent for no limit.',
   limit_reset: 'Period of the limit. Each starts at 00:00 UTC: every day, on Monday, or on the first of the month.',
@@ -109,11 +121,7 @@ export const KEY_NOTES = {
   role: 'Role of the key; `member` without it. A caller gives the roles below its own, and `owner` all. A management key ends with its maker at the latest, and cannot become an ordinary one.',
   disabled: 'Requests with a disabled key get 401.',
   workspace_id: 'There is one workspace.',
-  creator_user_id:
-    'User for whom the key was made; null for none. Keys of one user are one caller: requests of two of them that fail move no key of others to another provider.',
   include_byok_in_limit: 'True: what providers bill to [keys of the team](/docs/byok) counts towards the limit, too.',
-  provider_ids:
-    'Ids of what you keep at providers (files, vector stores, containers, custom skills, cached content) that requests of the key may name; with `*` at its end, an entry is for all that begin so. Keys issued through sign-in have those of their issuer.',
 }
 
 const reads = { tag: 'Keys', roles: ['viewer', 'billing'] } as const
@@ -152,6 +160,16 @@ export const keyOperations: readonly Operation[] = [
         monthly: { summary: 'Ten dollars a month', value: { name: 'reports', limit: 10, limit_reset: 'monthly' } },
         viewer: { summary: 'A management key that changes nothing', value: { name: 'auditor', role: 'viewer' } },
         shared: { summary: 'Under a budget of several keys', value: { name: 'reports', parent: 'team-a' } },
+        bounded: {
+          summary: 'With models, routing, rates and tags',
+          value: {
+            name: 'reports',
+            allowed_models: ['acme/*'],
+            provider: { sort: 'price', data_collection: 'deny' },
+            limits: { requests: 60, streams: 4 },
+            tags: { team: 'growth' },
+          },
+        },
       },
     },
     reply: { status: 201, description: 'The key and its secret.', schema: madeKey },

@@ -3,6 +3,25 @@ import { type Command, command, GATEWAY_OPTIONS, JSON_OPTION } from './command.t
 
 const OPTIONS = { ...JSON_OPTION, ...GATEWAY_OPTIONS } as const
 
+/** Fields of a key, as `src/cli/key-options.ts` reads them. */
+const FIELD_OPTIONS = {
+  '--user <USER>': 'for whom it is made: keys of one user are one caller to the health of providers',
+  '--limit <USD>': 'the most that it may spend',
+  '--reset <PERIOD>': 'daily, weekly or monthly: the limit is for that time',
+  '--parent <BUDGET>': 'a budget of the configuration that it draws on, with other keys',
+  '--expires <TIME>': 'such as 2027-01-31T00:00:00Z',
+  '--models <SLUGS>': 'the only models that it may use, with commas between them; acme/* for all of one author',
+  '--routing <JSON>': 'preferences of its requests, such as {"sort":"price"}',
+  '--rates <RATES>': 'such as requests=60,tokens=100000,streams=4,bytes=1000000: per minute, and open at once',
+  '--max-output <TOKENS>': 'output cap of requests that set none, under a limit',
+  '--pass-through <SWITCH>': 'on: it may use the pass-through; or off',
+  '--provider-ids <IDS>': 'ids made at providers that the key may name, with commas between them',
+  '--error-code <FORM>': 'status, name or auto: the form of error.code in its replies',
+  '--capture-content <SWITCH>': 'on: spans of its requests hold prompts and answers; or off',
+  '--tags <TAGS>': 'names and values of your own, such as team=growth,env=production',
+  '--role <ROLE>': 'member, or viewer, billing, admin or owner: these manage, and cannot generate',
+} as const
+
 export const keyCommands: readonly Command[] = [
   {
     usage: 'keys',
@@ -33,17 +52,20 @@ export const keyCommands: readonly Command[] = [
     example: 'keys create ada --limit 20.00 --reset monthly --config headgate.yaml',
     page: 'docs/keys.md',
     options: {
-      '--user <USER>': 'for whom it is made: keys of one user are one caller to the health of providers',
-      '--limit <USD>': 'the most that it may spend',
-      '--reset <PERIOD>': 'daily, weekly or monthly: the limit is for that time',
-      '--parent <BUDGET>': 'a budget of the configuration that it draws on, with other keys',
-      '--expires <TIME>': 'such as 2027-01-31T00:00:00Z',
-      '--provider-ids <IDS>': 'ids made at providers that the key may name, with commas between them',
-      '--role <ROLE>': 'member, or viewer, billing, admin or owner: these manage, and cannot generate',
+      ...FIELD_OPTIONS,
       '--management': 'the same as --role owner',
       ...OPTIONS,
     },
     run: async (words, flags) => (await import('../keys.ts')).keys(['create', ...words], flags),
+  }),
+  command({
+    usage: 'keys change <KEY>',
+    summary: 'Change what a key may do; what no option names stays as it is',
+    details: 'KEY is a name, a hash or the beginning of a hash. Keys of the file change there. The value none removes a setting.',
+    example: 'keys change reports --limit none --tags team=growth --config headgate.yaml',
+    page: 'docs/keys.md',
+    options: { '--name <NAME>': 'another name', ...FIELD_OPTIONS, ...OPTIONS },
+    run: async (words, flags) => (await import('../keys.ts')).keys(['change', ...words], flags),
   }),
   ...[
     ['disable', 'Have a key refused from now on'],
