@@ -9,6 +9,7 @@ import { ROLES } from '../core/roles.ts'
 import { listBudgets } from './budgets.ts'
 import { readCredits } from './credits.ts'
 import type { KeySource } from './key-entry.ts'
+import { importKeys } from './key-import.ts'
 import { findKeys } from './key-list.ts'
 import { OPERATOR_RIGHTS } from './key-rights.ts'
 import { addCredit, changeKey, createKey, endOverlap, type KeyChangeSource, keyCalled, namesakeText, removeKey, rotateKey } from './keys.ts'
@@ -18,6 +19,7 @@ import type { ChangeSource } from './origin.ts'
 export type KeyVerb =
   | 'list'
   | 'create'
+  | 'import'
   | 'change'
   | 'disable'
   | 'enable'
@@ -46,7 +48,21 @@ export interface KeyCommand {
 }
 
 const VERBS: readonly KeyVerb[] = [
-  ...(['list', 'create', 'change', 'disable', 'enable', 'rotate', 'revoke-old', 'role', 'delete', 'credits', 'add', 'budgets'] as const),
+  ...([
+    'list',
+    'create',
+    'import',
+    'change',
+    'disable',
+    'enable',
+    'rotate',
+    'revoke-old',
+    'role',
+    'delete',
+    'credits',
+    'add',
+    'budgets',
+  ] as const),
 ]
 
 const checkCommand = checker(
@@ -73,6 +89,7 @@ export async function runKeyCommand(command: unknown, given: KeySource & ChangeS
   if (verb === 'budgets') return (await listBudgets(source)).body
   if (verb === 'credits') return (await readCredits(source)).body
   if (verb === 'create') return create({ ...(management ? { role: 'owner' } : {}), ...(isObject(fields) ? fields : {}) }, source)
+  if (verb === 'import') return (await importKeys(isObject(fields) ? fields : {}, source)).body
   const hash = await hashNamed(key, source)
   if (verb === 'change') return (await changeKey(hash, isObject(fields) ? fields : {}, source)).body
   if (verb === 'rotate') return (await rotateKey(hash, isObject(fields) ? fields : {}, source)).body

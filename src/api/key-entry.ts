@@ -33,7 +33,7 @@ export interface KeySource {
   /** Absent: applications cannot sign in. */
   readonly signIn?: SignInPolicy | undefined
   /** Entries of the ledger beside its generations; absent where nothing keeps any. */
-  readonly entries?: Pick<LedgerEntries, 'sums'> | undefined
+  readonly entries?: Pick<LedgerEntries, 'sums' | 'add'> | undefined
   /** Use of keys of providers that teams have brought; absent: none is shown. */
   readonly ledger?: Pick<LedgerReader, 'byokUse'> | undefined
   /** Files that go with a key. */

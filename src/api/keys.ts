@@ -53,7 +53,7 @@ export async function createKey(body: JsonObject, source: KeyChangeSource): Prom
   const making = { ...parsed, role, expiresAt: grantedEnd(source.caller, { role, expiresAt: parsed.expiresAt }) }
   checkParent(making, source, making)
   const { secret, hash, label } = makeSecret(source.brand)
-  const key = await source.store.put({ ...BLANK, ...making, identity: hash, hash, label }, source.origin)
+  const key = await source.store.put({ ...BLANK_KEY, ...making, identity: hash, hash, label }, source.origin)
   return { status: 201, body: { data: await shownKey(key, source), key: secret } }
 }
 
@@ -66,7 +66,7 @@ export async function keyCalled(name: string, source: KeySource): Promise<ApiKey
 export const namesakeText = ({ name, hash }: Pick<ApiKey, 'name' | 'hash'>): string =>
   `There is another key of the name ${name} (${hash.slice(0, 12)})`
 
-const BLANK: Omit<KeyRecord, 'identity' | 'hash' | 'label' | 'name' | 'expiresAt' | 'creator' | 'role'> = {
+export const BLANK_KEY: Omit<KeyRecord, 'identity' | 'hash' | 'label' | 'name' | 'expiresAt' | 'creator' | 'role'> = {
   disabled: false,
   limit: null,
   limitReset: null,
@@ -157,7 +157,7 @@ export async function addCredit(hash: string, dollars: number, source: KeyChange
 }
 
 /** @throws Fault 400 where the key is to draw on a budget that is not there, or is a key that spends nothing. */
-function checkParent(
+export function checkParent(
   { parent }: Pick<KeyRecord, 'parent'>,
   { budgets }: KeySource,
   { role, consent }: Pick<KeyRecord, 'role' | 'consent'>,

@@ -8,8 +8,9 @@ import { asObjects, isObject, type Json, type JsonObject } from '../core/json.ts
 import { usdText } from '../core/money-text.ts'
 import { DiskFiles } from '../services/files/index.ts'
 import { commandOrigin } from './command-origin.ts'
-import { CONSOLE, type Streams } from './console.ts'
+import { CONSOLE, plural, type Streams } from './console.ts'
 import { Gateway, type GatewayFlags } from './gateway.ts'
+import { type FileKey, readKeyFile } from './key-import.ts'
 import { dollars, type KeyFieldFlags, keyFields } from './key-options.ts'
 import { table } from './plan-table.ts'
 
@@ -22,6 +23,7 @@ export interface KeyFlags extends GatewayFlags, KeyFieldFlags {
   order?: string
   most?: string
   grace?: string
+  overwrite?: boolean
 }
 
 const KEY_VERBS = ['disable', 'enable', 'revoke-old', 'delete'] as const
@@ -33,6 +35,7 @@ export function keys(words: readonly string[], flags: KeyFlags, streams: Streams
   if (verb === 'list' && name === undefined) return list(flags, streams)
   if (verb === 'create' && name !== undefined && rest.length === 0)
     return perform(() => ({ verb: 'create', fields: { name, ...keyFields(flags) } }), flags, streams)
+  if (verb === 'import' && name !== undefined && rest.length === 0) return importFile(name, flags, streams)
   if (verb === 'change' && name !== undefined && rest.length === 0)
     return perform(() => ({ verb, key: name, fields: changedFields(flags) }), flags, streams)
   if (verb === 'rotate' && name !== undefined && rest.length === 0)
@@ -42,7 +45,7 @@ export function keys(words: readonly string[], flags: KeyFlags, streams: Streams
     return perform({ verb, key: name, role }, flags, streams)
   if (ofKey && name !== undefined && rest.length === 0) return perform({ verb: ofKey, key: name }, flags, streams)
   streams.error(
-    'headgate: keys: expected list, create NAME, change KEY, disable KEY, enable KEY, rotate KEY, revoke-old KEY, role KEY ROLE or delete KEY',
+    'headgate: keys: expected list, create NAME, import FILE, change KEY, disable KEY, enable KEY, rotate KEY, revoke-old KEY, role KEY ROLE or delete KEY',
   )
   return Promise.resolve(2)
 }
@@ -85,6 +88,44 @@ async function list(flags: KeyFlags, streams: Streams): Promise<number> {
     streams.error(`headgate: ${error instanceof Error ? error.message : error}`)
     return 1
   }
+}
+
+/** Keys of a file, in parts; a part of which any key is wrong is not imported, nor are those behind it. */
+async function importFile(path: string, flags: KeyFlags, streams: Streams): Promise<number> {
+  try {
+    const { keys: read, leftOut } = readKeyFile(path)
+    const gateway = await Gateway.find(flags)
+    const data: JsonObject[] = []
+    for (let from = 0; from < read.length; from += LIST_PAGE) {
+      const part = read.slice(from, from + LIST_PAGE)
+      const fields = { keys: part.map((key) => key.fields), ...(flags.overwrite ? { overwrite: true } : {}) }
+      const reply = await ask({ verb: 'import', fields }, gateway).catch((thrown: unknown) => {
+        throw lineFault(thrown, part)
+      })
+      data.push(...asObjects(reply.data).map((each) => ({ ...each, line: part[Number(each.index)]?.line ?? null })))
+    }
+    for (const [column, rows] of leftOut) streams.error(`headgate: ${column} of ${plural(rows, 'key')} has no place here and was left out`)
+    streams.out(flags.json ? JSON.stringify({ data }, null, 2) : importReport(data))
+    return 0
+  } catch (error) {
+    streams.error(`headgate: ${error instanceof Error ? error.message : error}`)
+    return 1
+  }
+}
+
+/** A refusal that names a key by its place in the part, with the line of the file in its place. */
+function lineFault(thrown: unknown, part: readonly FileKey[]): unknown {
+  if (!(thrown instanceof Error)) return thrown
+  const message = thrown.message.replace(/\bkeys\[(\d+)\]\.?/g, (_, at: string) => `line ${part[Number(at)]?.line}: `)
+  return new Error(message)
+}
+
+function importReport(data: readonly JsonObject[]): string {
+  const count = (status: string): number => data.filter((each) => each.status === status).length
+  const kept = data
+    .filter(({ status }) => status === 'exists')
+    .map(({ line, name, hash }) => `line ${line}: ${name} (${String(hash).slice(0, 12)}) is there already`)
+  return [`${count('created')} made, ${count('replaced')} replaced, ${kept.length} left as they were`, ...kept].join('\n')
 }
 
 /** Keys of one reply. */
@@ -136,6 +177,7 @@ function onFile(command: KeyCommand, gateway: Gateway): Promise<JsonObject> {
       configured: generated === undefined ? configured : [],
       credit: bookkeeping.credit,
       budgets: config.budgets,
+      entries: bookkeeping.ledger.entries,
       files: new DiskFiles(config.store.files, systemClock),
       brand: config.brand.word,
       clock: systemClock,

@@ -79,6 +79,10 @@ export class CachedKeys implements KeyStore {
     return this.through([key.hash], () => this.remote.put(key, by))
   }
 
+  add(key: KeyRecord, by?: Origin): StoredKey | Promise<StoredKey> {
+    return this.through([key.hash], () => this.remote.add(key, by))
+  }
+
   change(hash: string, how: (key: StoredKey) => KeyRecord, by?: Origin): StoredKey | undefined | Promise<StoredKey | undefined> {
     const hashes = [hash]
     const noted = (key: StoredKey): KeyRecord => {

@@ -69,6 +69,10 @@ export class WatchedKeys implements KeyStore {
     return this.writeAndReport([key.hash], () => this.keys.put(key, by))
   }
 
+  add(key: KeyRecord, by?: Origin): StoredKey | Promise<StoredKey> {
+    return this.writeAndReport([key.hash], () => this.keys.add(key, by))
+  }
+
   change(hash: string, how: (key: StoredKey) => KeyRecord, by?: Origin): StoredKey | undefined | Promise<StoredKey | undefined> {
     const hashes = [hash]
     const noted = (key: StoredKey): KeyRecord => {

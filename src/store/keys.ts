@@ -122,6 +122,8 @@ export interface KeyStore {
    * @param by default: the gateway itself. @throws Fault `unavailable`.
    */
   put(key: KeyRecord, by?: Origin): StoredKey | Promise<StoredKey>
+  /** As `put`, and replaces none. @throws Fault `unavailable`, `conflict` where its hash opens a key already. */
+  add(key: KeyRecord, by?: Origin): StoredKey | Promise<StoredKey>
   /**
    * Reads, changes and writes in one step; durable when it returns. The hash may change: a new secret.
    * @param how gives the key as it is to be; identity and times stay whatever it says.
@@ -142,7 +144,7 @@ export interface KeyStore {
 }
 
 /** The same for operations, which state who makes each change. */
-export type AttributedKeys = Attributed<KeyStore, 'put' | 'change' | 'remove'>
+export type AttributedKeys = Attributed<KeyStore, 'put' | 'add' | 'change' | 'remove'>
 
 /** Fields that no query filters by: one JSON text beside the columns. */
 type Policy = Pick<
@@ -258,6 +260,11 @@ export class SqliteKeys implements KeyStore {
     for (const hash of hashesBy(before, after)) this.known.delete(hash)
   }
 
+  add(key: KeyRecord, by?: Origin): StoredKey {
+    if (this.find(key.hash)) throw isThere()
+    return this.put(key, by)
+  }
+
   put(key: KeyRecord, by?: Origin): StoredKey {
     const now = Math.floor(this.clock.now())
     const before = this.named(key.hash)
@@ -323,6 +330,9 @@ export class SqliteKeys implements KeyStore {
     }
   }
 }
+
+/** The hash of a new key is that of another one, or of a secret that another one had. */
+export const isThere = (): Fault => new Fault('conflict', { message: 'There is a key of this hash' })
 
 /** Keys that are kept between two lists, some 700 bytes each. */
 const MAX_LISTED = 20_000

@@ -6,6 +6,7 @@ import { ROLES } from '../../core/roles.ts'
 import { WINDOWS } from '../../core/windows.ts'
 import { readKey } from '../key.ts'
 import { checkChanges, checkMaking, checkRotation } from '../key-body.ts'
+import { checkImport, importKeys } from '../key-import.ts'
 import { KEYS_QUERY, listKeys, MAX_KEYS } from '../key-list.ts'
 import { changeKey, createKey, endOverlap, hashIn, oneKey, removeKey, rotateKey } from '../keys.ts'
 import { withNotes } from '../openapi.ts'
@@ -174,6 +175,40 @@ export const keyOperations: readonly Operation[] = [
     },
     reply: { status: 201, description: 'The key and its secret.', schema: madeKey },
     handle: async ({ body, key: caller }, source) => createKey(await body(), { ...source, caller }),
+  }),
+  operation('POST /keys/import', {
+    ...manages,
+    id: 'importKeys',
+    audit: 'key.created',
+    summary: 'Import keys by the hashes of their secrets',
+    description:
+      'For keys that another gateway has made: callers keep their secrets, and no secret is sent. Nothing is imported where any key is wrong: `metadata.errors` of the reply has the place and field of each. A hash that is there already is reported, and its key stays as it is unless `overwrite` is true.',
+    body: {
+      schema: withNotes(checkImport.schema, {}),
+      examples: {
+        one: {
+          summary: 'A key with a limit, and what it has spent',
+          value: { keys: [{ hash: 'c0ffee00'.repeat(8), name: 'reports', label: 'sk-...1a2b', limit: 10, usage: 2.5 }] },
+        },
+      },
+    },
+    reply: {
+      description: 'What became of each key, in the order of the request.',
+      schema: Type.Object({
+        data: Type.Array(
+          Type.Object({
+            index: count('Place in the request, from 0.'),
+            hash: text('Of the key that is there now.'),
+            name: text(),
+            status: Type.Enum(['created', 'exists', 'replaced']),
+          }),
+        ),
+        created: count(),
+        exists: count(),
+        replaced: count(),
+      }),
+    },
+    handle: async ({ body, key: caller }, source) => importKeys(await body(), { ...source, caller }),
   }),
   operation('GET /keys/{hash}', {
     ...reads,

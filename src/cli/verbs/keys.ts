@@ -59,6 +59,15 @@ export const keyCommands: readonly Command[] = [
     run: async (words, flags) => (await import('../keys.ts')).keys(['create', ...words], flags),
   }),
   command({
+    usage: 'keys import <FILE>',
+    summary: 'Import keys of another gateway by the hashes of their secrets',
+    details: 'FILE is JSON lines or CSV with hash, name and other fields, or the table LiteLLM_VerificationToken in either form.',
+    example: 'keys import keys.csv --config headgate.yaml',
+    page: 'docs/keys.md',
+    options: { '--overwrite': 'give keys that are there the terms of the file', ...OPTIONS },
+    run: async (words, flags) => (await import('../keys.ts')).keys(['import', ...words], flags),
+  }),
+  command({
     usage: 'keys change <KEY>',
     summary: 'Change what a key may do; what no option names stays as it is',
     details: 'KEY is a name, a hash or the beginning of a hash. Keys of the file change there. The value none removes a setting.',

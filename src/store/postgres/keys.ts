@@ -7,7 +7,7 @@ import { plainName } from '../../core/plain-name.ts'
 import { keyAudit } from '../audited-changes.ts'
 import { keyEvents } from '../key-events.ts'
 import { roleColumns, storedRole } from '../key-roles.ts'
-import { type KeyRecord, type KeyStore, policyFrom, policyText, type StoredKey } from '../keys.ts'
+import { isThere, type KeyRecord, type KeyStore, policyFrom, policyText, type StoredKey } from '../keys.ts'
 import { foundBy, hashesBy } from '../rotated-keys.ts'
 import { type AuditPen, appendAudit } from './audit-log.ts'
 import type { Connection, Prepared, Session } from './connection.ts'
@@ -66,9 +66,18 @@ export class PostgresKeys implements KeyStore {
     return foundBy(hashes, rows.map(keyFrom))
   }
 
-  async put(key: KeyRecord, by?: Origin): Promise<StoredKey> {
+  put(key: KeyRecord, by?: Origin): Promise<StoredKey> {
+    return this.write(key, { by, isNew: false })
+  }
+
+  add(key: KeyRecord, by?: Origin): Promise<StoredKey> {
+    return this.write(key, { by, isNew: true })
+  }
+
+  private async write(key: KeyRecord, { by, isNew }: { by: Origin | undefined; isNew: boolean }): Promise<StoredKey> {
     const row = this.keyRow(key)
     return this.changing(async (session) => {
+      if (isNew && (await opensSome(session, key.hash))) throw isThere()
       const [before] = await session.run(query.selectFrom('api_key').selectAll().where('hash', '=', key.hash).forUpdate().compile())
       const written = query
         .insertInto('api_key')
@@ -167,6 +176,12 @@ export function changing<T>(connection: Connection, work: (session: Session) => 
     await session.run(sql`select pg_advisory_xact_lock(${LOCKS.program}::int, ${LOCKS.keys}::int)`.compile(query))
     return work(session)
   })
+}
+
+async function opensSome(session: Session, hash: string): Promise<boolean> {
+  const named = query.selectFrom('api_key').select('hash').where('hash', '=', hash)
+  const rotated = query.selectFrom('api_key').select('hash').where('previous_hash', '=', hash)
+  return (await session.run(named.unionAll(rotated).compile())).length > 0
 }
 
 /** Numbers what has changed. Inside `changing` only. */

@@ -54,9 +54,14 @@ const EXPECTED = new Map<string, readonly Role[] | 'none'>([
   ...['GET /activity/keys', 'GET /sessions', 'GET /budgets', 'GET /ledger/entries'].map(named(MONEY_READERS)),
   ['GET /chargeback', MONEY_READERS],
   ['POST /ledger/entries', MONEY_KEEPERS],
-  ...['POST /keys', 'PATCH /keys/{hash}', 'DELETE /keys/{hash}', 'POST /keys/{hash}/rotate', 'DELETE /keys/{hash}/previous'].map(
-    named(ADMINS),
-  ),
+  ...[
+    'POST /keys',
+    'PATCH /keys/{hash}',
+    'DELETE /keys/{hash}',
+    'POST /keys/{hash}/rotate',
+    'DELETE /keys/{hash}/previous',
+    'POST /keys/import',
+  ].map(named(ADMINS)),
   ...['GET /status', 'GET /generations', 'GET /generations/{id}', 'POST /generations/{id}/plan', 'GET /refusals'].map(named(READERS)),
   ...['GET /guardrails', 'GET /guardrails/{id}', 'POST /guardrails/test', 'GET /configuration'].map(named(READERS)),
   ...['GET /events', 'GET /events/{id}', 'GET /events/deliveries', 'GET /events/receivers'].map(named(READERS)),
