@@ -907,6 +907,7 @@ readonly error_code: string | null
 readonly capture_content: boolean
 readonly tags: Readonly<Record<string, string>>
 readonly parent: string | null
+readonly last_used_at: string | null
 readonly rotated_at: string | null
 readonly previous_secret_expires_at: string | null
 readonly parent_hash: string | null

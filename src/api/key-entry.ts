@@ -35,7 +35,7 @@ export interface KeySource {
   /** Entries of the ledger beside its generations; absent where nothing keeps any. */
   readonly entries?: Pick<LedgerEntries, 'sums' | 'add'> | undefined
   /** Use of keys of providers that teams have brought; absent: none is shown. */
-  readonly ledger?: Pick<LedgerReader, 'byokUse'> | undefined
+  readonly ledger?: Pick<LedgerReader, 'byokUse' | 'lastUses'> | undefined
   /** Files that go with a key. */
   readonly files?: Pick<FileStore, 'forget'> | undefined
 }
@@ -59,7 +59,12 @@ export async function keyEntries(
     complete.map(({ identity }) => identity),
     source,
   )
-  return complete.map((key) => ({ ...keyEntry(key, source, byok.get(key.identity)), ...apiKeyLosses(key, lost) }))
+  const used = new Map((await source.ledger?.lastUses(complete.map(({ identity }) => identity)))?.map(({ key, at }) => [key, at]))
+  return complete.map((key) => ({
+    ...keyEntry(key, source, byok.get(key.identity)),
+    last_used_at: timeText(used.get(key.identity)),
+    ...apiKeyLosses(key, lost),
+  }))
 }
 
 type IssuerSource = Pick<KeySource, 'configured'> & Partial<Pick<KeySource, 'budgets'>>

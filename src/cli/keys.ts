@@ -178,6 +178,7 @@ function onFile(command: KeyCommand, gateway: Gateway): Promise<JsonObject> {
       credit: bookkeeping.credit,
       budgets: config.budgets,
       entries: bookkeeping.ledger.entries,
+      ledger: bookkeeping.ledger,
       files: new DiskFiles(config.store.files, systemClock),
       brand: config.brand.word,
       clock: systemClock,
@@ -229,7 +230,7 @@ function budgetTree(budgets: readonly JsonObject[], parent: unknown = null, dept
     .flatMap((budget) => [{ budget, depth }, ...budgetTree(budgets, budget.name, depth + 1)])
 }
 
-const HEAD = ['name', 'hash', 'label', 'role', 'state', 'limit', 'per', 'left', 'spent', 'budget', 'expires', 'from']
+const HEAD = ['name', 'hash', 'label', 'role', 'state', 'limit', 'per', 'left', 'spent', 'budget', 'expires', 'used', 'from']
 
 function keyTable(keys: readonly JsonObject[], now: number): string {
   const names = new Map(keys.map(({ hash, name }) => [String(hash), String(name)]))
@@ -248,6 +249,7 @@ function keyTable(keys: readonly JsonObject[], now: number): string {
       money(key.usage, ''),
       typeof key.parent === 'string' ? key.parent : '',
       typeof key.expires_at === 'string' ? key.expires_at.slice(0, 16).replace('T', ' ') : 'never',
+      typeof key.last_used_at === 'string' ? key.last_used_at.slice(0, 16).replace('T', ' ') : '',
       originText(key, names).replace(/\s+/g, ' '),
     ]),
   )

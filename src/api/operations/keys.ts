@@ -74,6 +74,9 @@ export const key = Type.Object(
     capture_content: flag(),
     tags: Type.Record(Type.String(), Type.String()),
     parent: maybe(Type.String({ description: 'The budget that it draws on, with other keys; see `/budgets`.' })),
+    last_used_at: maybe(
+      Type.String({ description: 'The minute of its last request for a model, as far as requests are kept; null without one.' }),
+    ),
     rotated_at: maybe(Type.String({ description: 'When its secret was replaced last.' })),
     previous_secret_expires_at: maybe(Type.String({ description: 'Until then the secret before the last rotation opens it, too.' })),
     parent_hash: maybe(Type.String({ description: 'Of a key issued through sign-in: the hash of the key that issued it.' })),
@@ -142,7 +145,7 @@ export const keyOperations: readonly Operation[] = [
       columns: [
         ...['hash', 'name', 'label', 'disabled', 'limit', 'limit_remaining', 'limit_reset', 'usage', 'usage_daily', 'usage_weekly'],
         ...['usage_monthly', 'created_at', 'updated_at', 'expires_at', 'creator_user_id', 'role', 'is_management_key', 'source', 'parent'],
-        ...['rotated_at', 'previous_secret_expires_at'],
+        ...['last_used_at', 'rotated_at', 'previous_secret_expires_at'],
         ...['parent_hash', 'unrecovered', 'unrecovered_open', 'disputed', 'disputed_open', 'provider_ids'],
       ],
       paging: { by: 'cursor', most: MAX_KEYS },
