@@ -52,7 +52,7 @@ export const checkImport = checker(
   ),
 )
 
-/** The list alone: what is wrong with its members is gathered, not told one by one. */
+/** The list alone: errors of its members are gathered. */
 const checkEnvelope = checker(
   Type.Object(
     { keys: Type.Array(Type.Unknown(), { minItems: 1, maxItems: MAX_IMPORTED }), overwrite: Type.Optional(Type.Boolean()) },
@@ -162,7 +162,7 @@ function maskIn(label: string): string {
   return plain
 }
 
-/** What was spent comes first: where this ends in between, the same call again adds the key, and the correction once. */
+/** The correction comes before the key: where a call ends in between, the same one again adds the key, and the correction once. */
 async function added({ key, usage }: Imported, source: KeyChangeSource): Promise<Outcome> {
   if (usage > 0) await chargeImported(key, usage, source)
   try {

@@ -295,7 +295,7 @@ t.test('the terms of a key that was given to an application cannot be changed ap
     { provider: { sort: 'price' } },
     { limits: { requests: 1 } },
     { pass_through: true },
-  ] as const)
+  ] as JsonObject[])
     t.match(await call(gateway, `PATCH /keys/${given?.hash}`, body), {
       status: 400,
       body: { error: { message: /has that of the key that issued it/ } },

@@ -164,7 +164,7 @@ export interface NamedDialogProps {
   readonly onClose: () => void
   readonly act: () => Promise<void>
   readonly children: ComponentChildren
-  /** Asked beside the name. */
+  /** Fields above that of the name. */
   readonly fields?: ComponentChildren
 }
 

@@ -28,8 +28,8 @@ async function provider(t: Test): Promise<string> {
 
 /** Answers of every worker of every program. */
 async function answers(programs: readonly WorkerGroup[], key: string): Promise<{ status: number; text: string }[]> {
-  const asked = programs.flatMap(({ url }) => Array.from({ length: 8 }, () => askOnce(url, { key, path: '/v1/key' })))
-  return Promise.all(asked)
+  const sent = programs.flatMap(({ url }) => Array.from({ length: 8 }, () => askOnce(url, { key, path: '/v1/key' })))
+  return Promise.all(sent)
 }
 
 const allAre = async (programs: readonly WorkerGroup[], key: string, status: number): Promise<true | undefined> =>
