@@ -13,14 +13,11 @@ export interface KeyFieldFlags {
   management?: boolean
   expires?: string
   models?: string
-  routing?: string
   rates?: string
-  'max-output'?: string
-  'pass-through'?: string
   'provider-ids'?: string
-  'error-code'?: string
-  'capture-content'?: string
   tags?: string
+  /** Further fields, as the API has them. */
+  set?: string
 }
 
 type Reader = (flags: KeyFieldFlags) => Json | undefined
@@ -32,23 +29,23 @@ const reading =
   ({ [name]: text }) =>
     text === undefined ? undefined : text === NONE ? null : read(text, `--${name}`)
 
-/** Undefined for what has a command of its own. */
-const READERS: Readonly<Record<KeyField, Reader | undefined>> = {
+/** `verb`: it has a command of its own. `set`: it is one of the further fields. */
+const READERS: Readonly<Record<KeyField, Reader | 'verb' | 'set'>> = {
   creator_user_id: reading('user'),
   limit: reading('limit', dollarAmount),
   limit_reset: reading('reset'),
   parent: reading('parent'),
   role: keyRole,
-  disabled: undefined,
+  disabled: 'verb',
   expires_at: reading('expires'),
   allowed_models: reading('models', words),
-  provider: reading('routing', objectIn),
+  provider: 'set',
   limits: reading('rates', rates),
-  default_max_output: reading('max-output', wholeNumber),
-  pass_through: reading('pass-through', onOrOff),
+  default_max_output: 'set',
+  pass_through: 'set',
   provider_ids: reading('provider-ids', words),
-  error_code: reading('error-code'),
-  capture_content: reading('capture-content', onOrOff),
+  error_code: 'set',
+  capture_content: 'set',
   tags: reading('tags', tags),
 }
 
@@ -56,10 +53,10 @@ const READERS: Readonly<Record<KeyField, Reader | undefined>> = {
 export function keyFields(flags: KeyFieldFlags): JsonObject {
   const fields: JsonObject = {}
   for (const [field, read] of Object.entries(READERS)) {
-    const value = read?.(flags)
+    const value = typeof read === 'string' ? undefined : read(flags)
     if (value !== undefined) fields[field] = value
   }
-  return fields
+  return flags.set === undefined ? fields : { ...fields, ...objectIn(flags.set, '--set') }
 }
 
 /** @throws Fault where both options name a role, and not the same. */
@@ -104,11 +101,6 @@ function wholeNumber(text: string, option: string): number {
   return Number(text)
 }
 
-function onOrOff(text: string, option: string): boolean {
-  if (text !== 'on' && text !== 'off') throw badField(option, 'expected on or off')
-  return text === 'on'
-}
-
 function objectIn(text: string, option: string): JsonObject {
   try {
     const value = JSON.parse(text) as Json
@@ -116,5 +108,5 @@ function objectIn(text: string, option: string): JsonObject {
   } catch {
     // Said below.
   }
-  throw badField(option, 'expected a JSON object such as {"sort":"price","only":["acme"]}')
+  throw badField(option, 'expected a JSON object such as {"pass_through":true}')
 }

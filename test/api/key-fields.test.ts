@@ -326,30 +326,18 @@ t.test('the command line has an option for each field', async (t) => {
     reset: 'daily',
     expires: '2027-01-31T00:00:00Z',
     models: 'acme/*',
-    routing: '{"only":["second"],"sort":"price","max_price":{"prompt":"3.00"}}',
     rates: 'requests=3, tokens=100000, streams=4, bytes=1048576',
-    'max-output': '77',
-    'pass-through': 'on',
     'provider-ids': 'file-abc',
-    'error-code': 'name',
-    'capture-content': 'on',
     tags: 'team=growth, env=production',
   }
-  t.same(keyFields(flags), STATED)
+  const { provider, default_max_output, pass_through, error_code, capture_content } = STATED
+  const set = JSON.stringify({ provider, default_max_output, pass_through, error_code, capture_content })
+  t.same(keyFields({ ...flags, set }), STATED)
   t.same(
     Object.values(keyFields(Object.fromEntries(Object.keys(flags).map((name) => [name, 'none'])))),
     Object.keys(flags).map(() => null),
     'none removes each',
   )
-  for (const wrong of [
-    { rates: 'requests' },
-    { rates: 'requests=x' },
-    { tags: '=x' },
-    { routing: '[]' },
-    { routing: '{' },
-    { 'max-output': '-1' },
-    { 'pass-through': 'yes' },
-    { limit: 'ten' },
-  ])
+  for (const wrong of [{ rates: 'requests' }, { rates: 'requests=x' }, { tags: '=x' }, { set: '[]' }, { set: '{' }, { limit: 'ten' }])
     t.throws(() => keyFields(wrong), { message: new RegExp(`^--${Object.keys(wrong)[0]}`) })
 })

@@ -5,21 +5,17 @@ const OPTIONS = { ...JSON_OPTION, ...GATEWAY_OPTIONS } as const
 
 /** Fields of a key, as `src/cli/key-options.ts` reads them. */
 const FIELD_OPTIONS = {
-  '--user <USER>': 'for whom it is made: keys of one user are one caller to the health of providers',
+  '--user <USER>': 'for whom it is made',
   '--limit <USD>': 'the most that it may spend',
-  '--reset <PERIOD>': 'daily, weekly or monthly: the limit is for that time',
-  '--parent <BUDGET>': 'a budget of the configuration that it draws on, with other keys',
+  '--reset <PERIOD>': 'of the limit: daily, weekly or monthly',
+  '--parent <BUDGET>': 'a budget that it draws on, too',
   '--expires <TIME>': 'such as 2027-01-31T00:00:00Z',
-  '--models <SLUGS>': 'the only models that it may use, with commas between them; acme/* for all of one author',
-  '--routing <JSON>': 'preferences of its requests, such as {"sort":"price"}',
-  '--rates <RATES>': 'such as requests=60,tokens=100000,streams=4,bytes=1000000: per minute, and open at once',
-  '--max-output <TOKENS>': 'output cap of requests that set none, under a limit',
-  '--pass-through <SWITCH>': 'on: it may use the pass-through; or off',
-  '--provider-ids <IDS>': 'ids made at providers that the key may name, with commas between them',
-  '--error-code <FORM>': 'status, name or auto: the form of error.code in its replies',
-  '--capture-content <SWITCH>': 'on: spans of its requests hold prompts and answers; or off',
-  '--tags <TAGS>': 'names and values of your own, such as team=growth,env=production',
-  '--role <ROLE>': 'member, or viewer, billing, admin or owner: these manage, and cannot generate',
+  '--models <SLUGS>': 'the only models, such as acme/*',
+  '--rates <RATES>': 'such as requests=60,streams=4',
+  '--provider-ids <IDS>': 'ids made at providers that it may name',
+  '--tags <TAGS>': 'such as team=growth,env=production',
+  '--role <ROLE>': 'member, viewer, billing, admin or owner',
+  '--set <JSON>': 'further fields of POST /v1/keys',
 } as const
 
 export const keyCommands: readonly Command[] = [
@@ -70,7 +66,7 @@ export const keyCommands: readonly Command[] = [
   command({
     usage: 'keys change <KEY>',
     summary: 'Change what a key may do; what no option names stays as it is',
-    details: 'KEY is a name, a hash or the beginning of a hash. Keys of the file change there. The value none removes a setting.',
+    details: 'The value none removes a setting.',
     example: 'keys change reports --limit none --tags team=growth --config headgate.yaml',
     page: 'docs/keys.md',
     options: { '--name <NAME>': 'another name', ...FIELD_OPTIONS, ...OPTIONS },
@@ -79,7 +75,6 @@ export const keyCommands: readonly Command[] = [
   ...[
     ['disable', 'Have a key refused from now on'],
     ['enable', 'Let a disabled key be used again'],
-    ['revoke-old', 'End the overlap of a rotation: the old secret is refused'],
     ['delete', 'Delete a key; what it has spent stays in the ledger'],
   ].map(([word = '', summary = '']) =>
     command({
@@ -100,6 +95,15 @@ export const keyCommands: readonly Command[] = [
     page: 'docs/keys.md',
     options: { '--grace <TIME>': 'for which the old secret still works, such as 24h; at most 30d', ...OPTIONS },
     run: async (words, flags) => (await import('../keys.ts')).keys(['rotate', ...words], flags),
+  }),
+  command({
+    usage: 'keys revoke-old <KEY>',
+    summary: 'End the overlap of a rotation: the old secret is refused',
+    details: 'KEY is a name, a hash or the beginning of a hash.',
+    example: 'keys revoke-old reports --config headgate.yaml',
+    page: 'docs/keys.md',
+    options: OPTIONS,
+    run: async (words, flags) => (await import('../keys.ts')).keys(['revoke-old', ...words], flags),
   }),
   command({
     usage: 'keys role <KEY> <ROLE>',
