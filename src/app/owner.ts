@@ -220,7 +220,7 @@ class Owner {
     const events = new Events({ settings: this.settings.config.events, store, clock, log, metrics, delivers: true })
     this.alerts.onReport = (kind) => events.sources.ledgerReport(kind)
     if (recovered.count > 0) events.sources.ledgerReport('recovered')
-    events.lookAtBudgets(this.settings.honoured)
+    events.lookAtKeys(() => this.settings.honoured)
     return events
   }
 

@@ -191,7 +191,7 @@ export class Runtime {
       shed: shedInto(store.refusals),
     })
     store.guardrails.onChange(() => void this.compileStored().catch(this.reportUnexpected))
-    this.events.lookAtBudgets(this.keys)
+    this.events.lookAtKeys(() => this.keys)
   }
 
   /** Takes a new configuration over, or says why the old one stays. Running exchanges keep theirs. */
