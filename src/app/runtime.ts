@@ -127,12 +127,8 @@ export class Runtime {
       },
     })
     this.events = new Events({
-      settings: config.events,
-      store,
-      clock,
-      log: logs.part('ledger'),
-      metrics: this.metrics,
-      delivers: source.worker === undefined,
+      ...{ settings: config.events, store, clock, log: logs.part('ledger') },
+      ...{ metrics: this.metrics, delivers: source.worker === undefined },
     })
     this.dependencies = chainDependencies(source, this.metrics, {
       files: this.files,

@@ -1,7 +1,6 @@
 /** The terms of a key that no query filters by: one JSON text beside its columns. */
 import type { KeyRecord } from './keys.ts'
 
-/** Fields that no query filters by: one JSON text beside the columns. */
 type Policy = Pick<
   KeyRecord,
   | 'allowedModels'
