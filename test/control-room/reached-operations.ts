@@ -53,7 +53,11 @@ export const REACHED_OPERATIONS: ReadonlyMap<string, Reached> = new Map<string, 
     'GET /v1/chargeback',
     'GET /v1/audit/report',
   ]),
-  ...without('no page yet: organisations, workspaces, teams and members are managed over the API and the command line', [
+  ...without('no page yet: organisations, workspaces, teams and members are managed over the API', [
+    'PUT /v1/members/{id}/budgets/{interval}',
+    'PUT /v1/organizations/{id}/budgets/{interval}',
+    'PUT /v1/workspaces/{id}/budgets/{interval}',
+
     'DELETE /v1/members/{id}',
     'DELETE /v1/members/{id}/budgets/{interval}',
     'DELETE /v1/organizations/{id}',
