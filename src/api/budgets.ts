@@ -7,16 +7,17 @@ import type { CreditBook } from '../ledger/allowance.ts'
 import { allKeys, type KeySource } from './key-entry.ts'
 import { type ApiReply, ok } from './reply.ts'
 
-export type BudgetSource = Pick<KeySource, 'budgets' | 'configured' | 'store' | 'credit' | 'clock'>
+export type BudgetSource = Pick<KeySource, 'budgets' | 'offered' | 'configured' | 'store' | 'credit' | 'clock'>
 
 /** Keys that are named with a budget: `GET /v1/keys?parent=` lists all of them. */
 const MAX_SHOWN_KEYS = 100
 
 /** Amounts are USD. A budget that keys still name and the configuration no more has is listed with nothing to spend. */
 export async function listBudgets(source: BudgetSource): Promise<ApiReply> {
-  const { budgets, credit, clock } = source
+  const { budgets, offered = budgets, credit, clock } = source
   const keys = await allKeys(source)
-  const names = new Set([...Object.keys(budgets), ...keys.flatMap(({ parent }) => parent ?? [])])
+  const gone = keys.flatMap(({ parent }) => (parent === undefined || Object.hasOwn(budgets, parent) ? [] : [parent]))
+  const names = new Set([...Object.keys(offered), ...gone])
   const named = Array.from(names, (name) => budgetNamed(name, budgets))
   await credit.refresh?.(named.map(({ identity }) => identity))
   const now = clock.now()

@@ -9,6 +9,11 @@ import type { ChangeSource } from './origin.ts'
 import { choice, cursor, integer, text } from './parameters.ts'
 import { type ApiReply, ok } from './reply.ts'
 
+/** What reads events needs of them. */
+export interface EventReading extends Omit<EventSource, 'events'> {
+  readonly events: Pick<AttributedEvents, 'page' | 'last' | 'find' | 'deliveries'>
+}
+
 export interface EventSource {
   readonly events: AttributedEvents
   /** `source` of every event. */
@@ -30,7 +35,7 @@ const ofReceiver = text('receiver', 'Only of this receiver.', {}, 'ops')
 export const DELIVERIES_QUERY = [ofState, ofReceiver, cursor, rows]
 
 /** @param query with `EVENTS_QUERY`. @throws Fault 400 naming the query parameter. */
-export async function listEvents(query: URLSearchParams, { events, source }: EventSource): Promise<ApiReply> {
+export async function listEvents(query: URLSearchParams, { events, source }: EventReading): Promise<ApiReply> {
   const limit = rows.read(query) ?? USUAL_PAGE
   const newestFirst = order.read(query) === 'newest'
   const found = await events.page({ after: cursor.read(query) ?? 0, types: wantedTypes(query), limit, newestFirst })
@@ -73,7 +78,7 @@ function deliveryPage(found: readonly StoredDelivery[], limit: number): JsonObje
 }
 
 /** An event with its deliveries. @throws Fault 404. */
-export async function oneEvent(id: string, { events, source }: EventSource): Promise<ApiReply> {
+export async function oneEvent(id: string, { events, source }: EventReading): Promise<ApiReply> {
   const event = await findEvent(id, events)
   const deliveries = await events.deliveries({ event: event.number, after: 0, limit: MAX_PAGE_LENGTH })
   return ok({ data: { ...cloudEvent(event, source), deliveries: deliveries.map(deliveryEntry) } })

@@ -3,8 +3,9 @@
 import type { Clock } from '../core/clock.ts'
 import type { JsonObject } from '../core/json.ts'
 import { LOSSES } from '../core/ledger-entries.ts'
-import type { LevelTree } from '../core/levels.ts'
+import { type LevelTree, ORGANIZATION } from '../core/levels.ts'
 import { usd } from '../core/money.ts'
+import { isBounded, reachWord } from '../core/reach.ts'
 import { isManager } from '../core/roles.ts'
 import { type Budgets, budgetNamed } from '../core/shared-budget.ts'
 import { WORKSPACE } from '../core/workspace.ts'
@@ -22,7 +23,11 @@ import type { SignInPolicy } from './auth-callback.ts'
 import { type ByokSum, type ByokSums, byokSums, NO_BYOK } from './byok-use.ts'
 
 /** The levels of a store, with all of them as they hold now. */
-export type LevelSource = AttributedLevels & { readonly tree: LevelTree }
+export type LevelSource = AttributedLevels & {
+  readonly tree: LevelTree
+  /** The tree by which keys are placed, where `tree` has a part of it alone. */
+  readonly placing?: LevelTree
+}
 
 /** Dependencies of the management of keys. */
 export interface KeySource {
@@ -32,6 +37,8 @@ export interface KeySource {
   readonly credit: CreditBook
   /** Budgets of the configuration. */
   readonly budgets: Budgets
+  /** Those that the caller sees, and may name for a key; absent: all. */
+  readonly offered?: Budgets | undefined
   /** Organisations, workspaces and members; absent: no key has a place. */
   readonly levels?: LevelSource | undefined
   /** Word of the white label: part of every new secret. */
@@ -84,7 +91,7 @@ async function withIssuer<K extends ApiKey>(key: K, source: IssuerSource, find: 
 export function withPayers<K extends ApiKey>(key: K, { budgets = {}, levels }: Partial<Pick<KeySource, 'budgets' | 'levels'>>): K {
   if (key.issuer || key.levels) return key
   const drawing = key.parent === undefined || key.budget ? key : { ...key, budget: budgetNamed(key.parent, budgets) }
-  return levels ? placesIn(levels.tree).of(drawing) : drawing
+  return levels ? placesIn(levels.placing ?? levels.tree).of(drawing) : drawing
 }
 
 /** Costs that providers reported beyond the charge of the key, and the part of them that no other entry has settled, in USD. */
@@ -130,7 +137,6 @@ function charged(counted: bigint, { counted: billed }: ByokSum): number {
 function keyEntry(key: ApiKey | StoredKey, { credit }: Pick<KeySource, 'credit'>, byok: ByokSums | undefined): JsonObject {
   const stored = 'createdAt' in key ? key : undefined
   const unknown = stored?.unknownRole
-  const levels = (key.issuer ?? key).levels ?? { workspace: key.place?.workspace ?? WORKSPACE }
   return {
     hash: key.hash,
     name: key.name,
@@ -142,7 +148,7 @@ function keyEntry(key: ApiKey | StoredKey, { credit }: Pick<KeySource, 'credit'>
     expires_at: key.expiresAt === null ? null : new Date(key.expiresAt).toISOString(),
     creator_user_id: key.creator ?? null,
     external_user: null,
-    workspace_id: levels.workspace,
+    ...placeFields(key),
     member_id: key.place?.member ?? null,
     role: unknown === undefined ? key.role : null,
     is_management_key: isManager(key),
@@ -150,6 +156,18 @@ function keyEntry(key: ApiKey | StoredKey, { credit }: Pick<KeySource, 'credit'>
     source: stored ? 'store' : 'configuration',
     parent: key.parent ?? null,
     parent_hash: key.issuer?.hash ?? key.consent?.hash ?? null,
+  }
+}
+
+/** Where a key lies, and what it governs. Management keys of the whole gateway are shown with the default workspace, as they always were. */
+export function placeFields(key: ApiKey): JsonObject {
+  const { place, levels } = key.issuer ?? key
+  const ofOrganization = place?.organization !== undefined
+  return {
+    workspace_id: ofOrganization ? null : (levels?.workspace ?? place?.workspace ?? WORKSPACE),
+    organization_id: levels?.organization ?? place?.organization ?? (isBounded(place) ? null : ORGANIZATION),
+    reach: reachWord(key),
+    scopes: key.scopes ? [...key.scopes] : null,
   }
 }
 

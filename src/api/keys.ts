@@ -129,7 +129,7 @@ export async function addCredit(hash: string, dollars: number, source: KeyChange
 /** @throws Fault 400 where the key is to draw on a budget that is not there, or is a key that spends nothing. */
 function checkParent(
   { parent }: Pick<KeyRecord, 'parent'>,
-  { budgets }: KeySource,
+  { budgets: all, offered: budgets = all }: KeySource,
   { role, consent }: Pick<KeyRecord, 'role' | 'consent'>,
 ): void {
   if (parent === undefined) return

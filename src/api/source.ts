@@ -12,7 +12,7 @@ import type { AuditReportSource } from './audit-report.ts'
 import type { ByokSource } from './byok.ts'
 import type { ConfigurationSource } from './configuration.ts'
 import type { EndpointSource } from './endpoints.ts'
-import type { EventSource } from './events.ts'
+import type { EventReading, EventSource } from './events.ts'
 import type { FileForm } from './files.ts'
 import type { ReplaySource } from './generation-plan.ts'
 import type { GuardrailSource } from './guardrail-entry.ts'
@@ -21,6 +21,7 @@ import type { ModelSource } from './models.ts'
 import type { ChangeSource } from './origin.ts'
 import type { RefusalSource } from './refusals.ts'
 import type { Status } from './status.ts'
+import type { Within } from './bounds/within.ts'
 
 /** Limits on attempts, by their origin. */
 interface Tries {
@@ -41,6 +42,8 @@ export interface ManagementSource
     AuditReportSource,
     GuardrailTestSource {
   readonly status: Pick<Status, 'read'>
+  /** Issuers of callers with tokens and certificates, as identities of members have them. */
+  readonly memberIssuers: readonly string[]
   readonly ledger: Pick<LedgerReader, 'find' | 'entries' | 'byokUse'>
   readonly clock: Pick<Clock, 'now' | 'monotonic' | 'after'>
   /** As for completions: bytes and levels of a body. */
@@ -71,6 +74,17 @@ export interface UploadSource {
   count(key: ApiKey): Promise<void>
   /** Writes the file of a form into the folder of the key as it arrives. @throws Fault 400 naming the field, 413, 415, 503. */
   receive(call: Upload, files: KeyFiles, form: FileForm): Promise<JsonObject>
+}
+
+/** Parts that no place bounds: what one of them shows or changes is the whole gateway's. */
+type WholeParts = 'auditKeys' | 'findIn' | 'status' | 'configuration' | 'presets' | 'providers' | 'uploads' | 'listedFor' | 'buckets' | 'signIn' | 'recordSettings'
+
+/** Inputs of the operations that are bounded by the place of their caller (`bounds/index.ts`). */
+export interface PlaceSource extends Omit<OperationSource, WholeParts | 'events' | 'auditLog'> {
+  /** The part of its caller; absent of one that governs the whole gateway. */
+  readonly within?: Within
+  readonly events: EventReading['events']
+  readonly auditLog: Pick<OperationSource['auditLog'], 'page'>
 }
 
 export interface OperationSource extends ManagementSource, ChangeSource {

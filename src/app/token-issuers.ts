@@ -6,7 +6,7 @@ import type { Log } from '../core/log.ts'
 import { CertificateCallers } from '../pipeline/request/authentication/certificate-callers.ts'
 import type { RuleTerms } from '../pipeline/request/authentication/member-key.ts'
 import { TokenCallers } from '../pipeline/request/authentication/token-callers.ts'
-import { readCertificate } from '../services/issuers/certificate-reader.ts'
+import { certificateIssuers, readCertificate } from '../services/issuers/certificate-reader.ts'
 import { KnownKeys } from '../services/issuers/known-keys.ts'
 import { TokenVerifier } from '../services/issuers/token-verifier.ts'
 
@@ -56,6 +56,12 @@ export class TokenIssuers {
     this.keys.keep([])
   }
 }
+
+/** Issuers of callers with tokens and certificates, as identities of members have them. */
+export const memberIssuers = ({ issuers, certificates }: Pick<Config, 'issuers' | 'certificates'>): string[] => [
+  ...issuers.map(({ issuer }) => issuer),
+  ...(certificates ? certificateIssuers(certificates) : []),
+]
 
 type Rule = Config['issuers'][number]['rules'][number]
 

@@ -1,6 +1,7 @@
 /** Operations that are not generations, found in the list of them by path and method. */
 import {
   type ApiReply,
+  boundedSource,
   type Call,
   catalogFor,
   csvReply,
@@ -11,7 +12,7 @@ import {
 } from '../api/index.ts'
 import { Fault } from '../core/faults.ts'
 import { isEncrypted } from '../core/request-scheme.ts'
-import { isManager, isPermitted, type Role, requireRole } from '../core/roles.ts'
+import { isManager, mayCall, type RoleHolder, requireRight } from '../core/roles.ts'
 import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
 import type { GuardrailSetting } from '../pipeline/guard/guardrail-setting.ts'
 import { termsFor } from '../pipeline/guard/guardrail-terms.ts'
@@ -62,14 +63,14 @@ export function operations(served: ServedOperations): Operations {
     if (!operation) throw new Fault('method_not_allowed', { headers: { Allow: operationMethods(matching) } })
     if (operation.roles === 'none') return answer(operation, request, { source })
     const key = await findCaller(request)
-    requireRole(key, operation.roles)
+    requireRight(key, operation)
     return answer(operation, request, { source, key })
   }
 }
 
-/** Operations that a role may call, by method and path, such as `GET /v1/keys`. */
-export async function operationsFor(role: Role): Promise<string[]> {
-  const open = (await allOperations()).filter(({ roles }) => isPermitted({ role }, roles))
+/** Operations that a key may call, by method and path, such as `GET /v1/keys`. */
+export async function operationsFor(holder: RoleHolder): Promise<string[]> {
+  const open = (await allOperations()).filter((each) => mayCall(holder, each))
   return open.map(({ method, path }) => `${method.toUpperCase()} /v1${path}`)
 }
 
@@ -102,6 +103,8 @@ async function answer(
 ): Promise<Answer> {
   const { method, query } = request
   const source = { ...given, origin: requestOrigin(key, request.address()) }
+  // A handler within a place has the parts of its caller alone, whatever its declaration says of the type.
+  const parts = (key && operation.reach === 'place' ? await boundedSource(source, key) : source) as OperationSource
   const { headers } = request.request
   const maxBody = Math.min(operation.maxBody ?? source.maxBody, source.maxBody)
   const call: Call & { readonly path: Record<string, string>; readonly key?: ApiKey } = {
@@ -118,9 +121,9 @@ async function answer(
     pieces: () => request.readPieces(),
     ...(key ? { key } : {}),
   }
-  if (!operation.csv || !wantsCsv(query, headers.accept)) return operation.handle(call, source)
+  if (!operation.csv || !wantsCsv(query, headers.accept)) return operation.handle(call, parts)
   const read = async (page: URLSearchParams): Promise<ApiReply> => {
-    const reply = await operation.handle({ ...call, query: page }, source)
+    const reply = await operation.handle({ ...call, query: page }, parts)
     if ('bytes' in reply) throw new TypeError(`${operation.id} is no list`)
     return reply
   }

@@ -1,5 +1,5 @@
 /** The audit log at rest: entries are added at its end, and leave from its beginning by retention alone. */
-import type { AuditHead, AuditRow, NewAuditEntry } from '../core/audit-entries.ts'
+import type { AuditAction, AuditHead, AuditRow, NewAuditEntry } from '../core/audit-entries.ts'
 import { Fault } from '../core/faults.ts'
 
 export interface AuditQuery {
@@ -11,10 +11,26 @@ export interface AuditQuery {
   readonly actor?: string | undefined
   readonly action?: string | undefined
   readonly subject?: string | undefined
+  /** Only entries about a part of the organisation. */
+  readonly within?: AuditPart | undefined
   /** Milliseconds since the epoch. */
   readonly since?: number | undefined
   readonly until?: number | undefined
 }
+
+/** Entries about one of the subjects, sign-ins of one of the actors, and changes of what lies, or lay, in one of the workspaces. */
+export interface AuditPart {
+  readonly subjects: readonly string[]
+  readonly actors: readonly string[]
+  /** Ids. */
+  readonly workspaces: readonly string[]
+}
+
+/** Actions whose subject is no record. */
+export const SIGN_IN_ACTIONS: readonly AuditAction[] = ['session.opened', 'session.ended']
+
+/** Part of an entry that only a key of this workspace, or a level below it, has: within texts quotes are escaped. */
+export const placeMarks = (workspace: string): readonly string[] => [`"workspace":"${workspace}"`, `"parent":"${workspace}"`]
 
 type Maybe<T> = T | Promise<T>
 

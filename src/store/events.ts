@@ -72,6 +72,8 @@ export interface EventQuery {
   readonly newestFirst?: boolean
   /** Types; empty for all. */
   readonly types: readonly string[]
+  /** Absent: all. */
+  readonly subjects?: readonly string[] | undefined
   readonly limit: number
 }
 

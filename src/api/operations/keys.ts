@@ -114,8 +114,8 @@ export const KEY_NOTES = {
     'Ids of what you keep at providers (files, vector stores, containers, custom skills, cached content) that requests of the key may name; with `*` at its end, an entry is for all that begin so. Keys issued through sign-in have those of their issuer.',
 }
 
-const reads = { tag: 'Keys', roles: ['viewer', 'billing'] } as const
-const manages = { tag: 'Keys', roles: ['admin'] } as const
+const reads = { tag: 'Keys', roles: ['viewer', 'billing'], reach: 'place', scope: 'keys:read' } as const
+const manages = { tag: 'Keys', roles: ['admin'], reach: 'place', scope: 'keys:write' } as const
 
 export const keyOperations: readonly Operation[] = [
   operation('GET /keys', {
@@ -208,6 +208,7 @@ export const keyOperations: readonly Operation[] = [
     id: 'getOwnKey',
     tag: 'Keys',
     roles: 'any',
+    reach: 'own',
     summary: 'Get the key of the request',
     reply: { description: 'The key, what it has spent, and what is left.', schema: ownKey },
     handle: ({ key }, source) => readKey(key, source),

@@ -54,10 +54,11 @@ export class PostgresEvents implements DeliverableEvents {
     return this.connections.readings.transaction((session) => addEvents(session, events))
   }
 
-  async page({ after, types, limit, newestFirst = false }: EventQuery): Promise<StoredEvent[]> {
+  async page({ after, types, subjects, limit, newestFirst = false }: EventQuery): Promise<StoredEvent[]> {
     let found = query.selectFrom('event').selectAll()
     if (!newestFirst || after > 0) found = found.where('number', newestFirst ? '<' : '>', after)
     if (types.length > 0) found = found.where('type', 'in', [...types])
+    if (subjects) found = found.where(sql<boolean>`subject = any(${subjects.map(storable)})`)
     return (
       await this.connections.readings.run(
         found
