@@ -8,13 +8,14 @@ import { MAX_USD } from '../core/money.ts'
 import { nanoFromUsd } from '../core/money-text.ts'
 import { nameIn } from '../core/plain-name.ts'
 import { isRole, ROLES } from '../core/roles.ts'
+import { SCOPE_NAMES } from '../core/scopes.ts'
 import { WINDOWS } from '../core/windows.ts'
 import { WORKSPACE } from '../core/workspace.ts'
 import type { LimitReset } from '../plugin-api/key.ts'
 import type { KeyRecord } from '../store/keys.ts'
 
 type Changes = Partial<
-  Pick<KeyRecord, 'name' | 'disabled' | 'limit' | 'limitReset' | 'includeByokInLimit' | 'providerIds' | 'creator' | 'parent' | 'role'>
+  Pick<KeyRecord, 'name' | 'disabled' | 'limit' | 'limitReset' | 'includeByokInLimit' | 'providerIds' | 'creator' | 'parent' | 'role' | 'scopes'>
 >
 type Making = Changes & Pick<KeyRecord, 'name' | 'expiresAt' | 'creator'>
 
@@ -31,7 +32,19 @@ const shared = {
   limit_reset: nullable(Type.Enum([...WINDOWS])),
   include_byok_in_limit: Type.Optional(Type.Boolean()),
   parent: nullable(Type.String({ minLength: 1, maxLength: 64 })),
+  workspace_id: nullable(Type.String({ minLength: 1, maxLength: 64 })),
+  member_id: nullable(Type.String({ minLength: 1, maxLength: 256 })),
+  organization_id: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+  scopes: nullable(Type.Array(Type.Enum([...SCOPE_NAMES]), { minItems: 1, maxItems: SCOPE_NAMES.length })),
   provider_ids: nullable(Type.Array(Type.String({ minLength: 1, maxLength: 256, pattern: '^[!-~]+$' }), { maxItems: MAX_IDS })),
+}
+
+/** Ids or slug, as the body has them; null: the default workspace, no member. */
+export interface NamedPlace {
+  readonly workspace?: string | null
+  readonly member?: string | null
+  /** Of a management key in the place of a workspace. */
+  readonly organization?: string
 }
 
 /** A mistyped `limit` must not make a key without one. */
@@ -43,7 +56,6 @@ export const checkMaking = checker(
       name: line(),
       ...shared,
       expires_at: nullable(Type.String()),
-      workspace_id: Type.Optional(Type.String()),
     },
     CLOSED,
   ),
@@ -55,7 +67,6 @@ export const checkChanges = checker(
 /** @param now milliseconds since the epoch. @throws Fault 400 naming the field, also one that is unknown. */
 export function parseMaking(body: JsonObject, now: number): Making {
   checkMaking(body)
-  refuseOtherWorkspace(body)
   return {
     creator: null,
     ...changesIn(body),
@@ -81,6 +92,7 @@ function changesIn(body: JsonObject): Changes {
     creator_user_id: creator,
     parent,
     role,
+    scopes,
   } = body
   const changes: { -readonly [K in keyof Changes]: Changes[K] } = {}
   if (typeof name === 'string') changes.name = nameIn(name, 'name')
@@ -91,8 +103,17 @@ function changesIn(body: JsonObject): Changes {
   if (creator !== undefined) changes.creator = typeof creator === 'string' ? nameIn(creator, 'creator_user_id') : null
   if (parent !== undefined) changes.parent = typeof parent === 'string' ? parent : undefined
   if (isRole(role)) changes.role = role
+  if (scopes !== undefined) changes.scopes = Array.isArray(scopes) ? SCOPE_NAMES.filter((scope) => scopes.includes(scope)) : undefined
   if (ids !== undefined) changes.providerIds = Array.isArray(ids) ? ids.map(String) : []
   return changes
+}
+
+/** Names of the place in a checked body; undefined where it names none. */
+export function placeIn({ workspace_id: workspace, member_id: member, organization_id: organization }: JsonObject): NamedPlace | undefined {
+  if (workspace === undefined && member === undefined && organization === undefined) return undefined
+  const named = (value: Json | undefined) => (value === undefined ? undefined : typeof value === 'string' ? value : null)
+  const [first, second] = [named(workspace), named(member)]
+  return { ...(first === undefined ? {} : { workspace: first }), ...(second === undefined ? {} : { member: second }), ...(typeof organization === 'string' ? { organization } : {}) }
 }
 
 /** @throws Fault 400 where the body names another workspace than the one there is. */

@@ -3,9 +3,9 @@
 import type { Clock } from '../core/clock.ts'
 import type { JsonObject } from '../core/json.ts'
 import { LOSSES } from '../core/ledger-entries.ts'
-import { type LevelTree, ORGANIZATION } from '../core/levels.ts'
+import type { LevelTree } from '../core/levels.ts'
 import { usd } from '../core/money.ts'
-import { isBounded, reachWord } from '../core/reach.ts'
+import { reachWord } from '../core/reach.ts'
 import { isManager } from '../core/roles.ts'
 import { type Budgets, budgetNamed } from '../core/shared-budget.ts'
 import { WORKSPACE } from '../core/workspace.ts'
@@ -149,7 +149,7 @@ function keyEntry(key: ApiKey | StoredKey, { credit }: Pick<KeySource, 'credit'>
     creator_user_id: key.creator ?? null,
     external_user: null,
     ...placeFields(key),
-    member_id: key.place?.member ?? null,
+    member_id: (key.issuer ?? key).levels?.members[0] ?? key.place?.member ?? null,
     role: unknown === undefined ? key.role : null,
     is_management_key: isManager(key),
     provider_ids: [...((key.issuer ?? key).providerIds ?? [])],
@@ -159,13 +159,18 @@ function keyEntry(key: ApiKey | StoredKey, { credit }: Pick<KeySource, 'credit'>
   }
 }
 
+/** Id of the workspace of a key. */
+export function keyWorkspace(key: ApiKey): string {
+  const { levels, place } = key.issuer ?? key
+  return levels?.workspace ?? place?.workspace ?? WORKSPACE
+}
+
 /** Where a key lies, and what it governs. Management keys of the whole gateway are shown with the default workspace, as they always were. */
 export function placeFields(key: ApiKey): JsonObject {
   const { place, levels } = key.issuer ?? key
-  const ofOrganization = place?.organization !== undefined
   return {
-    workspace_id: ofOrganization ? null : (levels?.workspace ?? place?.workspace ?? WORKSPACE),
-    organization_id: levels?.organization ?? place?.organization ?? (isBounded(place) ? null : ORGANIZATION),
+    workspace_id: place?.organization === undefined ? keyWorkspace(key) : null,
+    organization_id: levels?.organization ?? place?.organization ?? null,
     reach: reachWord(key),
     scopes: key.scopes ? [...key.scopes] : null,
   }

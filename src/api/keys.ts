@@ -4,13 +4,15 @@ import { badField, Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { MAX_USD } from '../core/money.ts'
 import { plainName } from '../core/plain-name.ts'
+import type { Reach } from '../core/reach.ts'
 import { isManager } from '../core/roles.ts'
 import { makeSecret } from '../core/secret.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { isKey, type KeyRecord, type StoredKey } from '../store/keys.ts'
-import { dollarNano, parseChanges, parseMaking } from './key-body.ts'
+import { dollarNano, parseChanges, parseMaking, placeIn } from './key-body.ts'
 import { allKeys, type KeySource, keyEntries } from './key-entry.ts'
-import { grantedEnd, type RankedKey, requireChange, requireRoleChange, requireRotation } from './key-rights.ts'
+import { madePlace, placed } from './key-place.ts'
+import { checkedScopes, grantedEnd, type RankedKey, requireChange, requireRoleChange, requireRotation, requireScopes } from './key-rights.ts'
 import type { ChangeSource } from './origin.ts'
 import { type ApiReply, ok } from './reply.ts'
 
@@ -30,6 +32,8 @@ export async function oneKey(hash: string, source: KeySource): Promise<ApiReply>
 /** Input of the operations that make or change keys. */
 export interface KeyChangeSource extends KeySource, ChangeSource {
   readonly caller: RankedKey
+  /** The part of its caller; absent: the whole gateway. */
+  readonly within?: { readonly reach: Reach } | undefined
 }
 
 /**
@@ -38,11 +42,13 @@ export interface KeyChangeSource extends KeySource, ChangeSource {
  * @throws Fault 400 naming the field, 403 for a role that the caller may not give.
  */
 export async function createKey(body: JsonObject, source: KeyChangeSource): Promise<ApiReply> {
-  const { role = 'member', ...parsed } = parseMaking(body, source.clock.now())
-  const making = { ...parsed, role, expiresAt: grantedEnd(source.caller, { role, expiresAt: parsed.expiresAt }) }
+  const { role = 'member', scopes, ...parsed } = parseMaking(body, source.clock.now())
+  const granted = { expiresAt: grantedEnd(source.caller, { role, expiresAt: parsed.expiresAt }), scopes: checkedScopes(source.caller, role, scopes) }
+  const making = { ...parsed, role, ...granted }
   checkParent(making, source, making)
+  const place = madePlace(placeIn(body), { role }, source)
   const { secret, hash, label } = makeSecret(source.brand)
-  const key = await source.store.put({ ...BLANK, ...making, identity: hash, hash, label }, source.origin)
+  const key = await source.store.put({ ...BLANK, ...making, ...place, identity: hash, hash, label }, source.origin)
   return { status: 201, body: { data: await shownKey(key, source), key: secret } }
 }
 
@@ -72,8 +78,9 @@ export async function changeKey(hash: string, body: JsonObject, source: KeyChang
   const key = await changed(hash, source, (found) => {
     requireChange(source.caller, found)
     if (changes.role !== undefined) requireRoleChange(source.caller, found, changes.role)
+    if ('scopes' in changes) requireScopes(source.caller, found, changes.scopes)
     checkParent(changes, source, found)
-    return { ...found, ...changes }
+    return { ...found, ...changes, ...placed(placeIn(body), found, source) }
   })
   return ok({ data: await shownKey(key, source) })
 }

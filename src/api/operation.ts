@@ -75,7 +75,7 @@ type Declared<Path extends string, Roles extends RequiredRoles, Reach extends Op
   Routing &
   Bound<Reach> & { readonly roles: Roles; readonly handle: Handler<PathCall<Path, Roles>, SourceWithin<Reach>> }
 
-const METHODS = { GET: 'get', POST: 'post', PATCH: 'patch', DELETE: 'delete' } as const
+const METHODS = { GET: 'get', POST: 'post', PUT: 'put', PATCH: 'patch', DELETE: 'delete' } as const
 type Method = keyof typeof METHODS
 
 /** @param route method and path, such as `GET /keys/{hash}`: under `/v1`, with parameters in braces. */

@@ -12,7 +12,7 @@ export const LEVEL_KINDS = ['organization', 'workspace', 'member'] as const
 export type LevelKind = (typeof LEVEL_KINDS)[number]
 
 /** The organisation of whatever names none. Like the default workspace it is there without a row. */
-export const ORGANIZATION = '00000000-0000-8000-8000-000000000002'
+export const ORGANIZATION = '00000000-0000-8000-8000-000000000003'
 
 export const DEFAULT_SLUG = 'default'
 
@@ -38,7 +38,8 @@ export interface LevelRates {
   readonly streams?: number
 }
 
-export const MEMBER_ROLES = ['admin', 'member'] as const
+/** Beside `member`, of people who sign in to the control room: what they govern is the level of their membership. */
+export const MEMBER_ROLES = ['admin', 'member', 'viewer', 'billing', 'owner'] as const
 
 /** Fields of a level beside those that the store finds it by. */
 export interface LevelFields {
@@ -131,6 +132,8 @@ export interface KeyLevels {
   readonly rates: readonly LevelRate[]
   /** The model of requests that name none. */
   readonly textModel?: string
+  /** True: what providers bill to keys of its team counts towards its limits. */
+  readonly includeByok?: true
 }
 
 /** As error texts and lists name a level. */
@@ -166,6 +169,7 @@ export class LevelTree {
   private readonly byId = new Map<string, Level>()
   private readonly byHandle = new Map<string, Level>()
   private readonly below = new Map<string, Set<string>>()
+  private readonly counts = new Map<LevelKind, number>()
   /** Another number after every change. */
   version = 0
 
@@ -179,6 +183,7 @@ export class LevelTree {
     this.remove(level.id)
     this.version++
     this.byId.set(level.id, level)
+    this.counts.set(level.kind, this.count(level.kind) + 1)
     this.byHandle.set(levelHandle(level), level)
     if (level.parent === null) return
     const siblings = this.below.get(level.parent) ?? new Set<string>()
@@ -190,6 +195,7 @@ export class LevelTree {
     if (!level) return
     this.version++
     this.byId.delete(id)
+    this.counts.set(level.kind, this.count(level.kind) - 1)
     const handle = levelHandle(level)
     // Another level may have taken its name in the same reading.
     if (this.byHandle.get(handle) === level) this.byHandle.delete(handle)
@@ -201,6 +207,7 @@ export class LevelTree {
     this.byId.clear()
     this.byHandle.clear()
     this.below.clear()
+    this.counts.clear()
   }
 
   /** A level of this kind; the default ones are always there. */
@@ -220,6 +227,11 @@ export class LevelTree {
   /** The member that an identity provider names so. */
   member(parent: string, userId: string): Level | undefined {
     return this.byHandle.get(memberHandle(parent, userId))
+  }
+
+  /** Levels of a kind that have a row. */
+  count(kind: LevelKind): number {
+    return this.counts.get(kind) ?? 0
   }
 
   /** Levels of a kind, the oldest first, with the default one. @param parent of theirs; absent: of all. */

@@ -40,7 +40,7 @@ export function placesIn(tree: LevelTree): PlacedKeys {
 }
 
 export class PlacedKeys {
-  private readonly tree: LevelTree
+  readonly tree: LevelTree
   /** Of the tree, as it is made of. */
   private version: number
   /** Made of the levels that there are now. */
@@ -132,6 +132,7 @@ export class PlacedKeys {
         ...(refusal === undefined ? {} : { refusal }),
         rates: line.flatMap(levelRates),
         ...(textModel === undefined || textModel === null ? {} : { textModel }),
+        ...(line.some(({ fields }) => fields.includeByok) ? { includeByok: true } : {}),
       },
       budget: this.budget(line.filter(({ version }) => version > 0)),
       sort: sort ?? undefined,

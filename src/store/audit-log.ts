@@ -18,19 +18,19 @@ export interface AuditQuery {
   readonly until?: number | undefined
 }
 
-/** Entries about one of the subjects, sign-ins of one of the actors, and changes of what lies, or lay, in one of the workspaces. */
+/** Entries about one of the subjects, sign-ins of one of the actors, and changes of what lies, or lay, in one of the levels. */
 export interface AuditPart {
   readonly subjects: readonly string[]
   readonly actors: readonly string[]
-  /** Ids. */
-  readonly workspaces: readonly string[]
+  /** Ids of organizations and workspaces. */
+  readonly levels: readonly string[]
 }
 
 /** Actions whose subject is no record. */
 export const SIGN_IN_ACTIONS: readonly AuditAction[] = ['session.opened', 'session.ended']
 
-/** Part of an entry that only a key of this workspace, or a level below it, has: within texts quotes are escaped. */
-export const placeMarks = (workspace: string): readonly string[] => [`"workspace":"${workspace}"`, `"parent":"${workspace}"`]
+/** Parts of an entry that only a key of this level, or a level right below it, has: within texts quotes are escaped. */
+export const placeMarks = (id: string): readonly string[] => ['organization', 'workspace', 'parent'].map((name) => `"${name}":"${id}"`)
 
 type Maybe<T> = T | Promise<T>
 

@@ -26,8 +26,8 @@ const REMOVE = 'DELETE FROM audit_entry WHERE sequence <= ?'
 const IN_PART = `(subject IN (SELECT value FROM json_each(?))
   OR (action IN (${SIGN_IN_ACTIONS.map((action) => `'${action}'`).join(', ')}) AND actor IN (SELECT value FROM json_each(?)))
   OR EXISTS (SELECT 1 FROM json_each(?) AS mark WHERE instr(entry, mark.value) > 0))`
-const partValues = ({ subjects, actors, workspaces }: AuditPart): string[] =>
-  [subjects, actors, workspaces.flatMap(placeMarks)].map((each) => JSON.stringify(each))
+const partValues = ({ subjects, actors, levels }: AuditPart): string[] =>
+  [subjects, actors, levels.flatMap(placeMarks)].map((each) => JSON.stringify(each))
 
 export interface SqliteAuditLogOptions {
   readonly clock?: Pick<Clock, 'now'>

@@ -11,11 +11,12 @@ export function boundedLevels(levels: LevelSource, within: Within): LevelSource 
     return groups.includes(id) || members.some((member) => member.id === id)
   }
   const seen = <L extends Level | undefined>(level: L): L | undefined => (level && isThere(level.id) ? level : undefined)
-  const bounded: Pick<LevelTree, 'get' | 'named' | 'member' | 'list' | 'isEmpty' | 'version'> = {
+  const bounded: Omit<LevelTree, 'put' | 'remove' | 'clear'> = {
     get: (kind: LevelKind, id: string) => seen(tree.get(kind, id)),
     named: (kind, name) => seen(tree.named(kind, name)),
     member: (parent, userId) => seen(tree.member(parent, userId)),
     list: (kind, parent) => tree.list(kind, parent).filter(({ id }) => isThere(id)),
+    count: (kind) => tree.list(kind).filter(({ id }) => isThere(id)).length,
     isEmpty: tree.isEmpty,
     version: tree.version,
   }

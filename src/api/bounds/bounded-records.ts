@@ -13,7 +13,7 @@ export function boundedAuditLog(auditLog: Pick<AuditLogStore, 'page'>, within: W
     page: async (query) => {
       const { groups } = within.levels()
       const identities = [...(await within.identities())]
-      return auditLog.page({ ...query, within: { subjects: [...(await within.subjects())], actors: identities, workspaces: groups } })
+      return auditLog.page({ ...query, within: { subjects: [...(await within.subjects())], actors: identities, levels: groups } })
     },
   }
 }

@@ -2,6 +2,7 @@
 
 import { Type } from 'typebox'
 import { ROLES } from '../../core/roles.ts'
+import { SCOPE_NAMES } from '../../core/scopes.ts'
 import { WINDOWS } from '../../core/windows.ts'
 import {
   choiceField,
@@ -37,13 +38,25 @@ export const key = closed('One API key.', {
   parent: Type.Optional(entryName('Name of an entry of `budgets`: the key draws on it together with others, beside its own limit.')),
   workspace: Type.Optional(
     entryName(
-      'Slug or id of a workspace of the store: the key counts towards its limits and those of its organization, and is refused where it is disabled or gone. See [teams.md](teams.md). If unset: the default workspace.',
+      'Slug or id of a workspace of the store: the key counts towards its limits and those of its organization, and is refused where it is disabled or gone. A management key governs what lies in it. See [teams.md](teams.md). If unset: the default workspace, and of a management key the whole gateway.',
     ),
   ),
   member: Type.Optional(
     line(
       'Of a member of that workspace or its organization, the id or the name that the identity provider has for it: its limits hold as well.',
       256,
+    ),
+  ),
+  organization: Type.Optional(
+    entryName(
+      'Of a management key, in the place of `workspace`: slug or id of the organization that it governs, with all workspaces below it. With neither it governs the whole gateway. See [keys.md](keys.md#place-of-a-management-key).',
+    ),
+  ),
+  scopes: Type.Optional(
+    listField(
+      'Of a management key: what it opens of all that its role has. If unset: all of it. See [keys.md](keys.md#scopes).',
+      choiceField('A scope.', SCOPE_NAMES),
+      1,
     ),
   ),
   role: Type.Optional(

@@ -55,9 +55,9 @@ async function lockHead(session: Session): Promise<AuditHead> {
   return onlyHead(await session.run(query.selectFrom('audit_head').select(['sequence', 'hash']).forUpdate().compile()))
 }
 
-const inPart = ({ subjects, actors, workspaces }: AuditPart) => sql<boolean>`(subject = any(${subjects.map(storable)})
+const inPart = ({ subjects, actors, levels }: AuditPart) => sql<boolean>`(subject = any(${subjects.map(storable)})
   or (action = any(${[...SIGN_IN_ACTIONS]}) and actor = any(${actors.map(storable)}))
-  or exists (select 1 from unnest(${workspaces.flatMap(placeMarks)}::text[]) as mark (of_place) where position(of_place in entry) > 0))`
+  or exists (select 1 from unnest(${levels.flatMap(placeMarks)}::text[]) as mark (of_place) where position(of_place in entry) > 0))`
 
 export class PostgresAuditLog implements AuditLogStore {
   private readonly connections: Pick<Connections, 'readings'>
