@@ -27,6 +27,8 @@ export type LevelSource = AttributedLevels & {
   readonly tree: LevelTree
   /** The tree by which keys are placed, where `tree` has a part of it alone. */
   readonly placing?: LevelTree
+  /** Reads what other processes have changed by now: operations that name a level may follow at once on the one that made it. */
+  renew(): Promise<void>
 }
 
 /** Dependencies of the management of keys. */

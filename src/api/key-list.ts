@@ -77,6 +77,7 @@ interface FoundKeys {
 /** The same without forecasts. @throws Fault 400 naming the query parameter. */
 export async function findKeys(query: URLSearchParams, source: KeySource): Promise<FoundKeys> {
   const wanted = parseKeysQuery(query)
+  if (query.has('workspace_id')) await source.levels?.renew()
   const keys = inWorkspace(await allKeys(source), query, source)
   const needsSpending = wanted.totals || wanted.state === 'limit_reached' || SPENDING.has(wanted.sort)
   if (needsSpending) await source.credit.refresh?.([...new Set(keys.flatMap(keyAccounts))])

@@ -46,7 +46,9 @@ export async function createKey(body: JsonObject, source: KeyChangeSource): Prom
   const granted = { expiresAt: grantedEnd(source.caller, { role, expiresAt: parsed.expiresAt }), scopes: checkedScopes(source.caller, role, scopes) }
   const making = { ...parsed, role, ...granted }
   checkParent(making, source, making)
-  const place = madePlace(placeIn(body), { role }, source)
+  const named = placeIn(body)
+  if (named) await source.levels?.renew()
+  const place = madePlace(named, { role }, source)
   const { secret, hash, label } = makeSecret(source.brand)
   const key = await source.store.put({ ...BLANK, ...making, ...place, identity: hash, hash, label }, source.origin)
   return { status: 201, body: { data: await shownKey(key, source), key: secret } }
@@ -75,12 +77,14 @@ const BLANK: Omit<KeyRecord, 'identity' | 'hash' | 'label' | 'name' | 'expiresAt
 /** @throws Fault 400 naming the field, 403 for a key or a role beyond the rights of the caller, 404, 409 for a key of the configuration. */
 export async function changeKey(hash: string, body: JsonObject, source: KeyChangeSource): Promise<ApiReply> {
   const changes = parseChanges(body)
+  const named = placeIn(body)
+  if (named) await source.levels?.renew()
   const key = await changed(hash, source, (found) => {
     requireChange(source.caller, found)
     if (changes.role !== undefined) requireRoleChange(source.caller, found, changes.role)
     if ('scopes' in changes) requireScopes(source.caller, found, changes.scopes)
     checkParent(changes, source, found)
-    return { ...found, ...changes, ...placed(placeIn(body), found, source) }
+    return { ...found, ...changes, ...placed(named, found, source) }
   })
   return ok({ data: await shownKey(key, source) })
 }

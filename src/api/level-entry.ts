@@ -1,19 +1,9 @@
 /** Organizations, workspaces and members as they are shown. */
-import { createHash } from 'node:crypto'
 import type { JsonObject } from '../core/json.ts'
 import type { Level, LevelLimit, LevelTree, LevelWindow } from '../core/levels.ts'
 import { usd } from '../core/money.ts'
 import { BUDGET_WINDOWS } from '../core/shared-budget.ts'
-import { WORKSPACE } from '../core/workspace.ts'
-import { DEFAULT_GUARDRAIL } from './guardrail-entry.ts'
-
-/** Id of the guardrail that holds for all requests in a workspace, once it is made. */
-export function workspaceGuardrail(workspace: string): string {
-  if (workspace === WORKSPACE) return DEFAULT_GUARDRAIL
-  const hex = createHash('sha256').update(`guardrail of the workspace ${workspace}`).digest('hex')
-  // The form of a UUID of version 8 (RFC 9562, 5.8).
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`
-}
+import { workspaceGuardrail } from './guardrail-entry.ts'
 
 export function levelEntry(level: Level, tree: LevelTree): JsonObject {
   return level.kind === 'member' ? memberEntry(level, tree) : level.kind === 'workspace' ? workspaceEntry(level) : organizationEntry(level)

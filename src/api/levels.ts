@@ -31,6 +31,8 @@ export interface LevelsSource extends Pick<KeySource, 'store' | 'configured' | '
   readonly levels: LevelSource
 }
 
+type Group = Exclude<LevelKind, 'member'>
+
 type Changing = LevelsSource & ChangeSource & { /** The caller. */ readonly by?: string | null; readonly caller?: RankedKey }
 
 /** Tries of a change: each fails only because another one went through. */
@@ -44,8 +46,9 @@ export const ofOrganization = shortText('organization_id', 'Only those of this o
 export const LEVELS_QUERY = PAGING
 
 /** The oldest first, the default one before them. @param query with `PAGING`, of workspaces with `ofOrganization`. @throws Fault 400, 404. */
-export function listLevels(kind: Exclude<LevelKind, 'member'>, query: URLSearchParams, { levels }: LevelsSource): ApiReply {
+export async function listLevels(kind: Group, query: URLSearchParams, { levels }: LevelsSource): Promise<ApiReply> {
   const page = pageBy(query)
+  await levels.renew()
   const named = kind === 'workspace' ? ofOrganization.read(query) : undefined
   const parent = named === undefined ? undefined : findLevel('organization', named, levels).id
   return page(levels.tree.list(kind, parent).map((level) => levelEntry(level, levels.tree)))
@@ -61,7 +64,8 @@ export function findLevel(kind: LevelKind, name: string, { tree }: Pick<LevelSou
 }
 
 /** @throws Fault 404. */
-export function oneLevel(kind: LevelKind, name: string, { levels }: LevelsSource): ApiReply {
+export async function oneLevel(kind: LevelKind, name: string, { levels }: LevelsSource): Promise<ApiReply> {
+  await levels.renew()
   return ok({ data: levelEntry(findLevel(kind, name, levels), levels.tree) })
 }
 
@@ -73,10 +77,11 @@ const NOTHING_SET: Pick<LevelFields, 'disabled' | 'limits' | 'rates' | 'createdB
 }
 
 /** @throws Fault 400 naming the field. */
-export async function createLevel(kind: Exclude<LevelKind, 'member'>, body: JsonObject, source: Changing): Promise<ApiReply> {
+export async function createLevel(kind: Group, body: JsonObject, source: Changing): Promise<ApiReply> {
   const fields = makingLevel(kind, body)
   refuseDefaultSlug(fields)
   const { levels, by = null } = source
+  await levels.renew()
   const { organization_id: named } = body
   const organization = typeof named === 'string' ? levels.tree.named('organization', named) : levels.tree.get('organization', ORGANIZATION)
   if (kind === 'workspace' && !organization) throw badField('organization_id', 'no such organization')
@@ -116,6 +121,7 @@ export async function changeLevel(kind: LevelKind, name: string, body: JsonObjec
 /** Reads, changes and writes until no other change comes between. A default level gets its row with its first change. */
 async function changed(kind: LevelKind, name: string, source: Changing, how: (level: Level) => LevelFields): Promise<Level> {
   const { levels, clock, origin } = source
+  await levels.renew()
   const { id } = findLevel(kind, name, levels)
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     const found = findLevel(kind, id, levels)
@@ -140,6 +146,7 @@ async function changed(kind: LevelKind, name: string, source: Changing, how: (le
  */
 export async function removeLevel(kind: LevelKind, name: string, source: Changing): Promise<ApiReply> {
   const { levels, clock, origin } = source
+  await levels.renew()
   const level = findLevel(kind, name, levels)
   if (defaultLevel(level.id)) throw badField('id', `the default ${NOUNS[kind]} cannot be removed`)
   requireMemberRoles(source.caller, [level.fields.role])
@@ -159,18 +166,20 @@ async function refuseLiveKeys({ id, fields }: Level, source: LevelsSource): Prom
   const names = live.slice(0, 3).map((key) => key.name)
   throw badField(
     'id',
-    `the workspace ${fields.slug} has ${live.length} keys in use (${names.join(', ')}${live.length > names.length ? ', …' : ''}): disable, move or remove them first`,
+    `the workspace ${fields.slug} has ${live.length} ${live.length === 1 ? 'key' : 'keys'} in use (${names.join(', ')}${live.length > names.length ? ', …' : ''}): disable, move or remove them first`,
   )
 }
 
 /** @throws Fault 404. */
-export function listLevelBudgets(kind: LevelKind, name: string, { levels }: LevelsSource): ApiReply {
+export async function listLevelBudgets(kind: LevelKind, name: string, { levels }: LevelsSource): Promise<ApiReply> {
+  await levels.renew()
   const level = findLevel(kind, name, levels)
   return ok({ data: budgetEntries(level), include_byok_in_budgets: level.fields.includeByok ?? false })
 }
 
 /** @throws Fault 404 also for a level without a limit in this window. */
-export function oneLevelBudget(kind: LevelKind, name: string, interval: string, { levels }: LevelsSource): ApiReply {
+export async function oneLevelBudget(kind: LevelKind, name: string, interval: string, { levels }: LevelsSource): Promise<ApiReply> {
+  await levels.renew()
   const level = findLevel(kind, name, levels)
   const window = windowIn(interval)
   const limit = level.fields.limits[window]
@@ -215,6 +224,7 @@ function checkRising(limits: LevelFields['limits']): void {
 /** Without one it is the same. @throws Fault 404 for a level that is not there. */
 export async function removeLevelBudget(kind: LevelKind, name: string, interval: string, source: Changing): Promise<ApiReply> {
   const window = windowIn(interval)
+  await source.levels.renew()
   if (findLevel(kind, name, source.levels).fields.limits[window])
     await changed(kind, name, source, ({ fields }) => {
       const { [window]: _, ...limits } = fields.limits
@@ -230,18 +240,18 @@ function windowIn(interval: string): LevelWindow {
   return window
 }
 
-type Group = Exclude<LevelKind, 'member'>
-
 /** Members right below it, the oldest first. @param query with `PAGING`. @throws Fault 400, 404. */
-export function listMembers(kind: Group, name: string, query: URLSearchParams, { levels }: LevelsSource): ApiReply {
+export async function listMembers(kind: Group, name: string, query: URLSearchParams, { levels }: LevelsSource): Promise<ApiReply> {
   const page = pageBy(query)
+  await levels.renew()
   const { id } = findLevel(kind, name, levels)
   return page(levels.tree.list('member', id).map((level) => levelEntry(level, levels.tree)))
 }
 
 /** All people and service accounts of an organization and its workspaces, each once. @param query with `PAGING`. @throws Fault 400. */
-export function listPeople(organization: string, query: URLSearchParams, { levels }: LevelsSource): ApiReply {
+export async function listPeople(organization: string, query: URLSearchParams, { levels }: LevelsSource): Promise<ApiReply> {
   const page = pageBy(query)
+  await levels.renew()
   const { tree } = levels
   const parents = [organization, ...tree.list('workspace', organization).map(({ id }) => id)]
   const people = new Map<string, Level>()
@@ -256,6 +266,7 @@ export function listPeople(organization: string, query: URLSearchParams, { level
 export async function addMembers(kind: Group, name: string, body: JsonObject, source: Changing): Promise<ApiReply> {
   const { users, changes } = addedUsers(body)
   const { levels, by = null } = source
+  await levels.renew()
   const group = findLevel(kind, name, levels)
   requireMemberRoles(source.caller, [changes.role])
   const data: JsonObject[] = []
@@ -281,6 +292,7 @@ export async function addMembers(kind: Group, name: string, body: JsonObject, so
 export async function removeMembers(kind: Group, name: string, body: JsonObject, source: Changing): Promise<ApiReply> {
   const users = removedUsers(body)
   const { levels, clock, origin } = source
+  await levels.renew()
   const group = findLevel(kind, name, levels)
   let count = 0
   for (const userId of users) {

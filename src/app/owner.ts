@@ -273,7 +273,7 @@ class Owner {
   }) {
     const { own: kept, recovered } = bookkeeping
     const store = ownerServer.watchedKeys()
-    const levels = Object.assign(ownerServer.watchedLevels(), { tree: kept.levels.tree })
+    const levels = Object.assign(ownerServer.watchedLevels(), { tree: kept.levels.tree, renew: () => kept.levels.renew() })
     const files = new DiskFiles(this.settings.shared.store.files, this.clock)
     const source = () => ({
       store,

@@ -124,6 +124,8 @@ export interface KeyLevels {
   readonly workspace: string
   readonly organization: string
   readonly members: readonly string[]
+  /** Name that the identity provider has for the member, in small letters. */
+  readonly user?: string
   /** Why its callers are refused; undefined where they are not. */
   readonly refusal?: string
   /** True: its place is not there. It lies below nothing, whatever the ids are. */

@@ -129,6 +129,7 @@ export class PlacedKeys {
         workspace: workspace.id,
         organization: organization.id,
         members: members.map(({ id }) => id),
+        ...(nearest?.fields.userId === undefined ? {} : { user: nearest.fields.userId.toLowerCase() }),
         ...(refusal === undefined ? {} : { refusal }),
         rates: line.flatMap(levelRates),
         ...(textModel === undefined || textModel === null ? {} : { textModel }),

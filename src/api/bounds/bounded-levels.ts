@@ -21,6 +21,7 @@ export function boundedLevels(levels: LevelSource, within: Within): LevelSource 
     version: tree.version,
   }
   return {
+    renew: () => levels.renew(),
     since: (change, most) => levels.since(change, most),
     tree: bounded as LevelTree,
     placing: levels.placing ?? tree,

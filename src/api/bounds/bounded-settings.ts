@@ -1,15 +1,19 @@
 /** Guardrails, keys of providers and budgets as a caller with a place sees and changes them. */
 import { badField, Fault } from '../../core/faults.ts'
 import { isPlacedId } from '../../core/placed-id.ts'
+import type { Reach } from '../../core/reach.ts'
 import { type Budgets, budgetLevels, budgetNamed } from '../../core/shared-budget.ts'
 import type { AttributedByokKeys, StoredByokKey } from '../../store/byok-keys.ts'
 import type { AttributedGuardrails, GuardrailSnapshot } from '../../store/guardrails.ts'
-import type { FileGuardrail } from '../guardrail-entry.ts'
+import { DEFAULT_GUARDRAIL, type FileGuardrail, workspaceGuardrail } from '../guardrail-entry.ts'
 import type { Within } from './within.ts'
 
 /** Guardrails that were made in the place, and those that somebody else has assigned to its keys: these are shown, and changed by others. */
 export function boundedGuardrails(guardrails: AttributedGuardrails, within: Within): AttributedGuardrails {
-  const owns = (id: string): boolean => within.places().some((place) => isPlacedId(id, place))
+  // That of the place itself is set from above, as is what holds for every request of the gateway.
+  const isOwnWorkspaces = (id: string, place: Reach): boolean =>
+    place.kind === 'workspace' && place.id !== within.reach.id && id !== DEFAULT_GUARDRAIL && workspaceGuardrail(place.id) === id
+  const owns = (id: string): boolean => within.places().some((place) => isPlacedId(id, place) || isOwnWorkspaces(id, place))
   const all = async (): Promise<GuardrailSnapshot> => {
     const [found, identities] = [await guardrails.all(), await within.identities()]
     const { groups } = within.levels()
@@ -40,8 +44,11 @@ export function boundedGuardrails(guardrails: AttributedGuardrails, within: With
     },
     assign: async (assignments, by) => {
       const held = (await all()).assignments
+      const [identities, { groups }] = [await within.identities(), within.levels()]
       for (const { guardrail, kind, subject } of assignments) {
         refuseForeign(guardrail)
+        // A person may be a member elsewhere as well.
+        if (kind === 'key' ? !identities.has(subject) : kind !== 'workspace' || !groups.includes(subject)) throw elsewhere(within)
         const before = held.find((each) => each.kind === kind && each.subject === subject)
         // It would take the place of one that others have set for the key.
         if (before) refuseForeign(before.guardrail)
@@ -54,6 +61,9 @@ export function boundedGuardrails(guardrails: AttributedGuardrails, within: With
     },
   }
 }
+
+const elsewhere = ({ reach }: Within): Fault =>
+  new Fault('forbidden', { message: `Guardrails of one ${reach.kind} hold for keys and workspaces that lie in it, expected one of these` })
 
 /** No operation within a place calls it. */
 const unbounded = (): never => {

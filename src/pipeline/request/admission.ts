@@ -271,7 +271,7 @@ export function keyBucket({ identity, issuer }: ApiKey): string {
 
 /** True where a level of the key's place has such a limit: false for nearly all keys. */
 export function countsAtLevels({ levels }: Pick<ApiKey, 'levels'>, kind: keyof LevelRate['limits']): boolean {
-  return levels !== undefined && levels.rates.some(({ limits }) => limits[kind] !== undefined)
+  return levels?.rates.some(({ limits }) => limits[kind] !== undefined) ?? false
 }
 
 /** True where tokens of the key are counted, for itself or for a level of its place. */
