@@ -37,10 +37,12 @@ export function boundedKeys({ store, configured }: Keys, within: Within): Attrib
     list,
     put: async (key, by) => {
       refuseElsewhere(key, within)
+      refuseGrants(key, undefined, { within, ids: await givenIds(within) })
       return store.put(key, by)
     },
     change: async (hash, how, by) => {
       if (!(await find(hash))) return undefined
+      const ids = await givenIds(within)
       try {
         return await store.change(
           hash,
@@ -49,6 +51,7 @@ export function boundedKeys({ store, configured }: Keys, within: Within): Attrib
             if (!key.consent && !within.has(within.placed(key))) throw NOT_THERE
             const next = how(key)
             if (!next.consent) refuseElsewhere(next, within)
+            refuseGrants(next, key, { within, ids })
             return next
           },
           by,
@@ -67,4 +70,26 @@ export function boundedKeys({ store, configured }: Keys, within: Within): Attrib
 /** @throws Fault 400: a key neither leaves the place nor begins outside of it. A place that is not there and one of others read alike. */
 function refuseElsewhere(key: KeyRecord, within: Within): void {
   if (!within.has(within.placed(key))) throw badField('workspace_id', `no such workspace in the ${within.reach.kind} of this key`)
+}
+
+/** Ids of providers that keys of the place have been given. */
+async function givenIds(within: Within): Promise<ReadonlySet<string>> {
+  return new Set((await within.keys()).flatMap(({ providerIds = [] }) => providerIds))
+}
+
+/**
+ * Refuses what reaches beyond the place: it is given by those who govern the whole gateway. @param before undefined of a new key.
+ * @throws Fault 400 naming the field.
+ */
+function refuseGrants(key: KeyRecord, before: KeyRecord | undefined, { within, ids }: { within: Within; ids: ReadonlySet<string> }): void {
+  const { kind } = within.reach
+  // Keys of providers may be for the users of others.
+  const users = new Set(within.levels().members.map(({ userId }) => userId.toLowerCase()))
+  if (key.creator !== null && key.creator !== before?.creator && !users.has(key.creator.toLowerCase()))
+    throw badField('creator_user_id', `expected the user_id of a member in the ${kind} of this management key`)
+  const known = new Set([...ids, ...(before?.providerIds ?? [])])
+  const beyond = (key.providerIds ?? []).findIndex((id) => !known.has(id))
+  if (beyond >= 0) throw badField(`provider_ids[${beyond}]`, `expected one that a key in the ${kind} of this management key has`)
+  if (key.passThrough && !before?.passThrough)
+    throw badField('pass_through', 'a management key of the whole gateway gives it: it reaches all that the gateway keeps at a provider')
 }
