@@ -2,6 +2,7 @@
 
 import { Type } from 'typebox'
 import { ROLES } from '../../core/roles.ts'
+import { SCOPE_NAMES } from '../../core/scopes.ts'
 import { WINDOWS } from '../../core/windows.ts'
 import { readKey } from '../key.ts'
 import { checkChanges, checkMaking } from '../key-body.ts'
@@ -12,6 +13,15 @@ import { type Operation, operation } from '../operation.ts'
 import { amount, count, data, deleted, flag, forecast, maybe, text, texts } from '../schemas.ts'
 
 const role = Type.Enum([...ROLES], { description: 'Role of the key: `member` generates, the others manage.' })
+
+/** What a key governs of all that its role opens. */
+const bounds = {
+  organization_id: maybe(Type.String({ description: 'The organization that it lies in; null of a management key of the whole gateway.' })),
+  reach: Type.Enum(['own', 'workspace', 'organization', 'gateway'], {
+    description: 'What it governs: nothing beyond what is its own, a workspace, an organization with its workspaces, or the whole gateway.',
+  }),
+  scopes: maybe(Type.Array(Type.Enum([...SCOPE_NAMES]), { description: 'Null: all that its role has.' })),
+}
 
 const spending = {
   limit: maybe(amount('USD; null for none.')),
@@ -29,6 +39,7 @@ const ownKey = data(
     ...spending,
     parent: maybe(Type.String({ description: 'The budget that it draws on, with other keys.' })),
     role,
+    ...bounds,
     is_management_key: flag(),
     expires_at: maybe(Type.String()),
     rate_limit: Type.Object({ requests: Type.Integer(), interval: Type.String() }),
@@ -52,6 +63,7 @@ export const key = Type.Object(
     creator_user_id: maybe(Type.String()),
     workspace_id: text(),
     role: maybe(role),
+    ...bounds,
     is_management_key: flag('True: it manages, and generates nothing.'),
     source: Type.Enum(['configuration', 'store'], { description: 'Where it is defined.' }),
     forecast: Type.Optional(
@@ -148,6 +160,10 @@ export const keyOperations: readonly Operation[] = [
         plain: { summary: 'A key without a limit', value: { name: 'reports' } },
         monthly: { summary: 'Ten dollars a month', value: { name: 'reports', limit: 10, limit_reset: 'monthly' } },
         viewer: { summary: 'A management key that changes nothing', value: { name: 'auditor', role: 'viewer' } },
+        team: {
+          summary: 'A management key of one organization, for its spending',
+          value: { name: 'finance', role: 'billing', organization_id: 'research', scopes: ['spending:read'] },
+        },
         shared: { summary: 'Under a budget of several keys', value: { name: 'reports', parent: 'team-a' } },
       },
     },
