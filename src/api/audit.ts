@@ -8,7 +8,7 @@ import { allKeys, type KeySource } from './key-entry.ts'
 import { choice, cursor, integer, shortText, time } from './parameters.ts'
 import { type ApiReply, ok } from './reply.ts'
 
-/** What the list needs of the log. */
+/** Dependencies of the list. */
 export interface AuditReading extends Pick<KeySource, 'configured' | 'store'> {
   readonly auditLog: Pick<AuditLogStore, 'page'>
 }

@@ -43,7 +43,7 @@ export interface DescribedOperation {
   readonly description?: string
   /** Roles that it is open to: stated here alone, and checked before it is called. */
   readonly roles: RequiredRoles
-  /** How it is bounded: by its caller, by the place of its caller, or not at all. */
+  /** Its bound: by its caller, by the place of its caller, or none. */
   readonly reach: OperationReach
   /** Scope that management keys with scopes need for it; none of one that is about what is the caller's own. */
   readonly scope?: Scope

@@ -43,7 +43,15 @@ export async function eventStream(query: URLSearchParams, lastId: string | undef
   return { status: 200, headers, bytes }
 }
 
-async function* streamText({ after, types, from }: { after: number; types: readonly string[]; from: EventReading }): AsyncGenerator<string> {
+async function* streamText({
+  after,
+  types,
+  from,
+}: {
+  after: number
+  types: readonly string[]
+  from: EventReading
+}): AsyncGenerator<string> {
   const { events, source, time } = from
   yield ': events\n\n'
   let sentAt = time.monotonic()

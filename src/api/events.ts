@@ -9,7 +9,7 @@ import type { ChangeSource } from './origin.ts'
 import { choice, cursor, integer, text } from './parameters.ts'
 import { type ApiReply, ok } from './reply.ts'
 
-/** What reads events needs of them. */
+/** Dependencies of operations that read events. */
 export interface EventReading extends Omit<EventSource, 'events'> {
   readonly events: Pick<AttributedEvents, 'page' | 'last' | 'find' | 'deliveries'>
 }

@@ -15,7 +15,10 @@ import type { LimitReset } from '../plugin-api/key.ts'
 import type { KeyRecord } from '../store/keys.ts'
 
 type Changes = Partial<
-  Pick<KeyRecord, 'name' | 'disabled' | 'limit' | 'limitReset' | 'includeByokInLimit' | 'providerIds' | 'creator' | 'parent' | 'role' | 'scopes'>
+  Pick<
+    KeyRecord,
+    'name' | 'disabled' | 'limit' | 'limitReset' | 'includeByokInLimit' | 'providerIds' | 'creator' | 'parent' | 'role' | 'scopes'
+  >
 >
 type Making = Changes & Pick<KeyRecord, 'name' | 'expiresAt' | 'creator'>
 
@@ -113,7 +116,11 @@ export function placeIn({ workspace_id: workspace, member_id: member, organizati
   if (workspace === undefined && member === undefined && organization === undefined) return undefined
   const named = (value: Json | undefined) => (value === undefined ? undefined : typeof value === 'string' ? value : null)
   const [first, second] = [named(workspace), named(member)]
-  return { ...(first === undefined ? {} : { workspace: first }), ...(second === undefined ? {} : { member: second }), ...(typeof organization === 'string' ? { organization } : {}) }
+  return {
+    ...(first === undefined ? {} : { workspace: first }),
+    ...(second === undefined ? {} : { member: second }),
+    ...(typeof organization === 'string' ? { organization } : {}),
+  }
 }
 
 /** @throws Fault 400 where the body names another workspace than the one there is. */

@@ -167,7 +167,7 @@ export function keyWorkspace(key: ApiKey): string {
   return levels?.workspace ?? place?.workspace ?? WORKSPACE
 }
 
-/** Where a key lies, and what it governs. Management keys of the whole gateway are shown with the default workspace, as they always were. */
+/** The place of a key, and the part that it governs. Management keys of the whole gateway are shown with the default workspace, as they always were. */
 export function placeFields(key: ApiKey): JsonObject {
   const { place, levels } = key.issuer ?? key
   return {

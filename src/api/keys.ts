@@ -12,7 +12,15 @@ import { isKey, type KeyRecord, type StoredKey } from '../store/keys.ts'
 import { dollarNano, parseChanges, parseMaking, placeIn } from './key-body.ts'
 import { allKeys, type KeySource, keyEntries } from './key-entry.ts'
 import { madePlace, placed } from './key-place.ts'
-import { checkedScopes, grantedEnd, type RankedKey, requireChange, requireRoleChange, requireRotation, requireScopes } from './key-rights.ts'
+import {
+  checkedScopes,
+  grantedEnd,
+  type RankedKey,
+  requireChange,
+  requireRoleChange,
+  requireRotation,
+  requireScopes,
+} from './key-rights.ts'
 import type { ChangeSource } from './origin.ts'
 import { type ApiReply, ok } from './reply.ts'
 
@@ -43,7 +51,10 @@ export interface KeyChangeSource extends KeySource, ChangeSource {
  */
 export async function createKey(body: JsonObject, source: KeyChangeSource): Promise<ApiReply> {
   const { role = 'member', scopes, ...parsed } = parseMaking(body, source.clock.now())
-  const granted = { expiresAt: grantedEnd(source.caller, { role, expiresAt: parsed.expiresAt }), scopes: checkedScopes(source.caller, role, scopes) }
+  const granted = {
+    expiresAt: grantedEnd(source.caller, { role, expiresAt: parsed.expiresAt }),
+    scopes: checkedScopes(source.caller, role, scopes),
+  }
   const making = { ...parsed, role, ...granted }
   checkParent(making, source, making)
   const named = placeIn(body)

@@ -66,7 +66,9 @@ export function openApi({ brand, version, tags, operations, named, models }: Des
 function described(operation: DescribedOperation, named: ReadonlyMap<TSchema, string>, models: ExampleModels): JsonObject {
   const { id, tag, summary, roles, reach, scope, csv, body, reply, streams } = operation
   const parameters = csv ? [...(operation.parameters ?? []), format] : operation.parameters
-  const description = [operation.description ?? '', [rolesText(roles), REACH_TEXTS[reach]].filter((line) => line !== '').join(' ')].filter((line) => line !== '').join('\n\n')
+  const description = [operation.description ?? '', [rolesText(roles), REACH_TEXTS[reach]].filter((line) => line !== '').join(' ')]
+    .filter((line) => line !== '')
+    .join('\n\n')
   const content: JsonObject = { [reply.type ?? 'application/json']: { schema: plain(reply.schema, named) } }
   if (streams)
     content['text/event-stream'] = {
@@ -88,7 +90,7 @@ function described(operation: DescribedOperation, named: ReadonlyMap<TSchema, st
   }
 }
 
-/** What callers with a place read and change by an operation. */
+/** Sentences on callers with a place. */
 const REACH_TEXTS: Readonly<Record<OperationReach, string>> = {
   own: '',
   place: 'A management key of an organization or a workspace has what lies at and below it; the rest is not there.',

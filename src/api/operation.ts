@@ -90,8 +90,7 @@ export function operation<const Path extends `/${string}`, const Roles extends R
 ): Operation
 export function operation(
   route: `${Method} ${string}`,
-  declared: Omit<DescribedOperation, 'method' | 'path'> &
-    Routing & { readonly audit?: Audited; readonly handle: Operation['handle'] },
+  declared: Omit<DescribedOperation, 'method' | 'path'> & Routing & { readonly audit?: Audited; readonly handle: Operation['handle'] },
 ): Operation {
   const [method, path = ''] = route.split(' ') as [Method, string]
   return { ...declared, method: METHODS[method], path, match: declared.match ?? pathPattern(path, declared.parameters) }

@@ -9,6 +9,7 @@ import type { Provider } from '../routing/catalog/types.ts'
 import type { FileStore, KeyFiles } from '../services/files/types.ts'
 import type { ActivitySource } from './activity.ts'
 import type { AuditReportSource } from './audit-report.ts'
+import type { Within } from './bounds/within.ts'
 import type { ByokSource } from './byok.ts'
 import type { ConfigurationSource } from './configuration.ts'
 import type { EndpointSource } from './endpoints.ts'
@@ -22,7 +23,6 @@ import type { ModelSource } from './models.ts'
 import type { ChangeSource } from './origin.ts'
 import type { RefusalSource } from './refusals.ts'
 import type { Status } from './status.ts'
-import type { Within } from './bounds/within.ts'
 
 /** Limits on attempts, by their origin. */
 interface Tries {
@@ -79,7 +79,18 @@ export interface UploadSource {
 }
 
 /** Parts that no place bounds: what one of them shows or changes is the whole gateway's. */
-type WholeParts = 'auditKeys' | 'findIn' | 'status' | 'configuration' | 'presets' | 'providers' | 'uploads' | 'listedFor' | 'buckets' | 'signIn' | 'recordSettings'
+type WholeParts =
+  | 'auditKeys'
+  | 'findIn'
+  | 'status'
+  | 'configuration'
+  | 'presets'
+  | 'providers'
+  | 'uploads'
+  | 'listedFor'
+  | 'buckets'
+  | 'signIn'
+  | 'recordSettings'
 
 /** Inputs of the operations that are bounded by the place of their caller (`bounds/index.ts`). */
 export interface PlaceSource extends Omit<OperationSource, WholeParts | 'events' | 'auditLog'> {

@@ -11,7 +11,8 @@ import { hint } from './suggest.ts'
 const DIGEST = /^[0-9a-f]{64}$/
 
 type RawKey = NonNullable<NonNullable<RawConfig['auth']>['keys']>[number]
-type RawTerms = Pick<RawKey, 'provider' | 'allowed_models' | 'role' | 'organization' | 'workspace' | 'scopes'> & Partial<Pick<RawKey, 'management'>>
+type RawTerms = Pick<RawKey, 'provider' | 'allowed_models' | 'role' | 'organization' | 'workspace' | 'scopes'> &
+  Partial<Pick<RawKey, 'management'>>
 
 export function checkKeys(raw: RawConfig, main: Source): void {
   const names = new Set<string>()
@@ -55,7 +56,8 @@ function checkBounds({ organization, workspace, scopes, ...terms }: RawTerms, at
     main.report([...at, 'organization'], 'only a management key has an organization in the place of a workspace, expected workspace')
   if (organization !== undefined && workspace !== undefined)
     main.report([...at, 'organization'], 'expected either an organization or a workspace')
-  if (scopes !== undefined && calls) main.report([...at, 'scopes'], 'a key of the role member manages nothing that scopes could narrow, expected none')
+  if (scopes !== undefined && calls)
+    main.report([...at, 'scopes'], 'a key of the role member manages nothing that scopes could narrow, expected none')
 }
 
 export function checkPreferences(preferences: RawConfig['provider'], path: Path, references: References, main: Source): void {

@@ -59,7 +59,7 @@ export interface RoleHolder extends PlacedHolder {
   readonly scopes?: readonly Scope[] | undefined
 }
 
-/** What an operation requires of its caller. */
+/** Requirements of an operation. */
 export interface Right {
   readonly roles: RequiredRoles
   readonly reach: OperationReach

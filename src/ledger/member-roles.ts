@@ -16,7 +16,8 @@ export function withMemberRole(key: ApiKey, places: Pick<PlacedKeys, 'of' | 'tre
     const member = places.tree.get('member', id)
     const role = member?.fields.role
     if (!isRole(role) || role === 'member') continue
-    const place = member?.parent === levels.organization ? { organization: levels.organization } : { workspace: levels.workspace, member: id }
+    const place =
+      member?.parent === levels.organization ? { organization: levels.organization } : { workspace: levels.workspace, member: id }
     return { ...key, role, place }
   }
   return key

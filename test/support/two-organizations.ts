@@ -47,7 +47,7 @@ export interface Organization extends Records {
   readonly secret: string
 }
 
-/** Makes what is asked for, with a key that governs the whole gateway. @throws Error where that fails. */
+/** Makes records with a key that governs the whole gateway. @throws Error where that fails. */
 export class Maker {
   private readonly call: Call
   private readonly boss: string
@@ -75,7 +75,11 @@ export class Maker {
 }
 
 /** @param budget name of a budget of the configuration that no other organization uses. */
-export async function makeOrganization(maker: Maker, mark: string, { budget, model }: { budget: string; model: string }): Promise<Organization> {
+export async function makeOrganization(
+  maker: Maker,
+  mark: string,
+  { budget, model }: { budget: string; model: string },
+): Promise<Organization> {
   const lower = mark.toLowerCase()
   const organization = String((await maker.data('POST', '/organizations', { name: `Company ${mark}`, slug: `company-${lower}` })).id)
   const workspace = String(
@@ -93,12 +97,19 @@ export async function makeOrganization(maker: Maker, mark: string, { budget, mod
   await maker.json('POST', `/guardrails/${guardrail}/assignments/keys`, { key_hashes: [key.hash] })
   await maker.json('POST', `/guardrails/${guardrail}/assignments/workspaces`, { workspace_ids: [workspace] })
   const byok = String(
-    (await maker.data('POST', '/byok', { provider: 'first', key: `team-${mark}-secret-0123456789`, name: `own ${mark}`, allowed_api_key_hashes: [key.hash] })).id,
+    (
+      await maker.data('POST', '/byok', {
+        provider: 'first',
+        key: `team-${mark}-secret-0123456789`,
+        name: `own ${mark}`,
+        allowed_api_key_hashes: [key.hash],
+      })
+    ).id,
   )
   const session = `session-${mark}`
-  const ask = { model, messages: [{ role: 'user', content: 'hello' }], session_id: session, user: `end-user-${mark}` }
-  const generation = String((await maker.json('POST', '/chat/completions', ask, key.secret)).id)
-  await maker.json('POST', '/chat/completions', ask, poor.secret).catch(() => undefined)
+  const question = { model, messages: [{ role: 'user', content: 'hello' }], session_id: session, user: `end-user-${mark}` }
+  const generation = String((await maker.json('POST', '/chat/completions', question, key.secret)).id)
+  await maker.json('POST', '/chat/completions', question, poor.secret).catch(() => undefined)
   const entry = await maker.data('POST', '/ledger/entries', {
     kind: 'correction',
     amount: 0.25,
@@ -107,12 +118,38 @@ export async function makeOrganization(maker: Maker, mark: string, { budget, mod
   })
   const events = (await maker.json('GET', '/events?order=newest&limit=100')).data as JsonObject[]
   const event = String(events.find((each) => JSON.stringify(each).includes(key.hash))?.id)
-  const names = { organization, workspace, slug: `team-${lower}`, member, user, key: key.hash, generation, guardrail, byok, event, session, budget }
+  const names = {
+    organization,
+    workspace,
+    slug: `team-${lower}`,
+    member,
+    user,
+    key: key.hash,
+    generation,
+    guardrail,
+    byok,
+    event,
+    session,
+    budget,
+  }
   return {
     ...names,
     mark,
     entry: String(entry.id),
-    traces: [organization, workspace, member, key.hash, poor.hash, key.label, poor.label, guardrail, byok, generation, event, String(entry.id)],
+    traces: [
+      organization,
+      workspace,
+      member,
+      key.hash,
+      poor.hash,
+      key.label,
+      poor.label,
+      guardrail,
+      byok,
+      generation,
+      event,
+      String(entry.id),
+    ],
     secret: key.secret,
   }
 }
@@ -125,7 +162,7 @@ export function unknownRecords(budget: string): Records {
     workspace: randomUUID(),
     slug: 'no-such-team',
     member: randomUUID(),
-    user: 'nobody@example.com',
+    user: 'none@example.com',
     key: hash,
     generation: `gen-${randomBytes(12).toString('hex')}`,
     guardrail: randomUUID(),
@@ -156,6 +193,11 @@ export async function makeCallers(maker: Maker, { organization, workspace, secre
   const callers: PlacedCaller[] = [{ name: 'member', role: 'member', place: 'workspace', secret }]
   for (const [place, named] of Object.entries(places) as [CallerPlace, JsonObject][])
     for (const role of MANAGEMENT_ROLES)
-      callers.push({ name: `${role} of the ${place}`, role, place, secret: (await maker.key({ name: `${role} ${place}`, role, ...named })).secret })
+      callers.push({
+        name: `${role} of the ${place}`,
+        role,
+        place,
+        secret: (await maker.key({ name: `${role} ${place}`, role, ...named })).secret,
+      })
   return callers
 }

@@ -12,8 +12,7 @@ interface Charged {
   readonly payer?: string | undefined
 }
 
-const isIn = ({ keys, account }: LedgerPart, { key, payer }: Charged): boolean =>
-  keys.includes(key) || splitPayers(payer).includes(account)
+const isIn = ({ keys, account }: LedgerPart, { key, payer }: Charged): boolean => keys.includes(key) || splitPayers(payer).includes(account)
 
 /** Of the keys that a query names, those of the part; without names all of them. */
 async function named(keys: readonly string[] | undefined, within: Within): Promise<string[]> {

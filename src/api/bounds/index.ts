@@ -16,13 +16,13 @@ import { Within } from './within.ts'
 /** The same source for a caller that governs the whole gateway, or nothing. */
 export function boundedSource(source: OperationSource, caller: RoleHolder): PlaceSource | Promise<PlaceSource> {
   const reach = callerReach(caller)
-  return reach ? partOf(source, new Within(reach, source)) : source
+  return reach ? boundParts(source, new Within(reach, source)) : source
 }
 
 /** All members, those that may be absent as well. */
 type Complete<T> = { readonly [Name in keyof Required<T>]: T[Name] | undefined }
 
-async function partOf(source: OperationSource, within: Within): Promise<PlaceSource> {
+async function boundParts(source: OperationSource, within: Within): Promise<PlaceSource> {
   const names = new Set((await within.keys()).map(({ name }) => name))
   const ledger = boundedLedger(source.ledger, within)
   // Every part is named, so that one that is added has to be bounded here.

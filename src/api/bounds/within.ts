@@ -7,7 +7,7 @@ import type { ApiKey } from '../../plugin-api/key.ts'
 import type { StoredKey } from '../../store/keys.ts'
 import { allKeys, type KeySource, type LevelSource, withPayers } from '../key-entry.ts'
 
-/** What the place of a key is found by. */
+/** Sources by which the place of a key is found. */
 export interface WithinSource extends Pick<KeySource, 'configured' | 'store' | 'budgets'> {
   readonly levels?: LevelSource | undefined
   /** Issuers of callers with tokens and certificates, as identities of members have them. */

@@ -14,7 +14,7 @@ import { amount, count, data, deleted, flag, forecast, maybe, text, texts } from
 
 const role = Type.Enum([...ROLES], { description: 'Role of the key: `member` generates, the others manage.' })
 
-/** What a key governs of all that its role opens. */
+/** Bounds of a key within all that its role opens. */
 const bounds = {
   organization_id: maybe(Type.String({ description: 'The organization that it lies in; null of a management key of the whole gateway.' })),
   reach: Type.Enum(['own', 'workspace', 'organization', 'gateway'], {

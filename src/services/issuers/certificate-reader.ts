@@ -41,7 +41,7 @@ const CERTIFICATE_ISSUER = 'certificate:'
 
 const certificateIssuer = (claim: string): string => `${CERTIFICATE_ISSUER}${claim}`
 
-/** What may stand there for holders of these settings. */
+/** All that may stand there for holders of these settings. */
 export const certificateIssuers = ({ member }: Pick<CertificateSettings, 'member'>): string[] =>
   (member === undefined ? USUAL_MEMBERS : [member]).map(certificateIssuer)
 

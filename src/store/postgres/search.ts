@@ -116,7 +116,19 @@ function searchSlice(wanted: GenerationSearch): Slice {
 }
 
 /** The filters of a search, but for the time. */
-const FILTERS = ['key', 'model', 'provider', 'endpoint', 'session', 'statuses', 'error', 'minCost', 'maxCost', 'streamed', 'within'] as const
+const FILTERS = [
+  'key',
+  'model',
+  'provider',
+  'endpoint',
+  'session',
+  'statuses',
+  'error',
+  'minCost',
+  'maxCost',
+  'streamed',
+  'within',
+] as const
 
 function wantsAll(wanted: GenerationSearch, { has }: Slice): boolean {
   return FILTERS.every((name) => wanted[name] === undefined || has.includes(name))

@@ -35,7 +35,11 @@ t.test('a member governs its workspace by the role of its membership, for as lon
   }
   const status = async (path: string, init: RequestInit = {}): Promise<number> =>
     (await walker.visit(gateway.admin + path, { headers: OWN, ...init })).status
-  const seen = async (): Promise<number[]> => [await status(`/v1/keys/${own}`), await status(`/v1/keys/${near}`), await status(`/v1/keys/${elsewhere}`)]
+  const seen = async (): Promise<number[]> => [
+    await status(`/v1/keys/${own}`),
+    await status(`/v1/keys/${near}`),
+    await status(`/v1/keys/${elsewhere}`),
+  ]
   const add = (path: string, role: string) => maker.json('POST', `${path}/members/add`, { user_ids: [BOB], role })
 
   t.match(await signIn(), { key_role: 'member' }, 'no membership')
@@ -58,7 +62,7 @@ t.test('a member governs its workspace by the role of its membership, for as lon
   t.match(await session(place), { key_role: 'viewer' })
   t.same(await seen(), [200, 200, 404], 'all of the organization')
   await maker.json('PATCH', '/organizations/acme', { disabled: true })
-  t.same(await seen(), [403, 403, 403], 'an organization that is off lets nobody govern it')
+  t.same(await seen(), [403, 403, 403], 'an organization that is off lets no one govern it')
   await maker.json('PATCH', '/organizations/acme', { disabled: false })
   await maker.json('POST', '/organizations/acme/members/remove', { user_ids: [BOB] })
   t.match(await session(place), { key_role: 'member' }, 'it is gone')
@@ -69,7 +73,15 @@ t.test('a rule that gives a role comes first, and governs the whole gateway wher
   const place = await startSignIn(t)
   const { gateway, walker } = place
   const { levels } = gateway.running.store
-  const fields = { name: 'ada', userId: 'ada@acme.example', role: 'viewer' as const, disabled: false, limits: {}, rates: {}, createdBy: null }
+  const fields = {
+    name: 'ada',
+    userId: 'ada@acme.example',
+    role: 'viewer' as const,
+    disabled: false,
+    limits: {},
+    rates: {},
+    createdBy: null,
+  }
   const id = '84c2f1de-7a43-4c1b-8f0d-5b9e2a6d7c10'
   const parent = '00000000-0000-8000-8000-000000000001'
   await levels.put({ id, version: 1, kind: 'member', parent, fields, createdAt: 1, updatedAt: null }, 0)

@@ -27,7 +27,8 @@ import { says } from '../../support/wire.ts'
 const BOSS = 'sk-router-v1-boss-0123456789abcdef'
 
 const upstream = await startUpstream(says({ text: ['fine'] }))
-const gateway: Gateway = await startGateway(`
+const gateway: Gateway = await startGateway(
+  `
 server: { host: 127.0.0.1, port: 0, auth_failures: { burst: 100000 } }
 byok: { encryption_keys: [ "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=" ] }
 auth:
@@ -39,7 +40,9 @@ providers:
 models:
   acme/one: { context: 128000, max_output: 4096, endpoints: [ { provider: first, model: up, price: { prompt: "1.00", completion: "2.00" } } ] }
 presets: { brief: { model: acme/one } }
-`, { clock: new FakeClock(1, Date.UTC(2026, 10, 18, 12)) })
+`,
+  { clock: new FakeClock(1, Date.UTC(2026, 10, 18, 12)) },
+)
 t.teardown(async () => {
   await gateway.close()
   await upstream.close()
@@ -53,7 +56,7 @@ const other = await makeOrganization(maker, 'BRAVO', { budget: 'budget-bravo', m
 const callers = await makeCallers(maker, own)
 const before = await snapshot()
 
-interface Asked {
+interface Sent {
   /** Behind `/v1`; its braces are those of the operation's path. */
   readonly path: string
   readonly body?: JsonObject
@@ -61,7 +64,7 @@ interface Asked {
 
 interface Case {
   /** Requests about records of an organization. */
-  readonly about: (records: Records) => Asked | readonly Asked[] | Promise<Asked>
+  readonly about: (records: Records) => Sent | readonly Sent[] | Promise<Sent>
   /** Statuses about records of the own organization, by the place of the caller; 200 without it. */
   readonly own?: number | Readonly<Partial<Record<CallerPlace, number>>>
   /** The same of a role that the operation is open to, and shows less. */
@@ -106,14 +109,20 @@ const freshMember = (records: Records) => {
 }
 
 const same = (path: string): Case => ({ about: () => ({ path }), other: 200, isSilent: true })
-/** What is above a caller of a workspace is not there for it; what it governs is changed from above. */
+/** A level above a caller of a workspace is not there for it; the one that it governs is changed from above. */
 const ABOVE = { own: { organization: 200, workspace: 404, gateway: 200 } } as const
 const FROM_ABOVE = { own: { organization: 403, workspace: 404, gateway: 200 } } as const
 const BELOW = { own: { organization: 200, workspace: 403, gateway: 200 } } as const
 /** Guardrails that the gateway's owner has made and assigned are shown, and changed by others. */
 const OF_OTHERS = { own: { organization: 403, workspace: 403, gateway: 200 } } as const
 
-const levelCases = (title: string, path: string, name: (records: Records) => string, places: Pick<Case, 'own'>, changes: Pick<Case, 'own'>): Record<string, Case> => ({
+const levelCases = (
+  title: string,
+  path: string,
+  name: (records: Records) => string,
+  places: Pick<Case, 'own'>,
+  changes: Pick<Case, 'own'>,
+): Record<string, Case> => ({
   [`get${title}`]: { about: (of) => ({ path: `${path}/${name(of)}` }), ...places },
   [`update${title}`]: { about: (of) => ({ path: `${path}/${name(of)}`, body: { description: 'Another one' } }), ...changes },
   [`list${title}Budgets`]: { about: (of) => ({ path: `${path}/${name(of)}/budgets` }), ...places },
@@ -333,7 +342,10 @@ const CASES: Readonly<Record<string, Case>> = {
     isSilent: true,
   },
   unassignOrganizations: {
-    about: (of) => ({ path: `/guardrails/${of.guardrail}/assignments/organizations/remove`, body: { organization_ids: [of.organization] } }),
+    about: (of) => ({
+      path: `/guardrails/${of.guardrail}/assignments/organizations/remove`,
+      body: { organization_ids: [of.organization] },
+    }),
     ...OF_OTHERS,
     isSilent: true,
   },
@@ -388,7 +400,7 @@ t.test('every operation has a case, and no case is without an operation', (t) =>
   t.end()
 })
 
-/** Other gateways' records as requests name them are told apart by their ids alone. */
+/** Other gateways' records as requests name them are seen apart by their ids alone. */
 function namesLeftOut({ status, text }: Reply, records: Records): string {
   let plain = text
   for (const name of Object.values(records)) plain = plain.replaceAll(name, '…').replaceAll(encodeURIComponent(name), '…')
@@ -396,17 +408,17 @@ function namesLeftOut({ status, text }: Reply, records: Records): string {
 }
 
 /** Marks and ids of an organization in a reply that the request has not named itself. */
-const found = ({ text }: Reply, { mark, traces }: Organization, asked: Asked): string[] => {
-  const sent = `${decodeURIComponent(asked.path)} ${JSON.stringify(asked.body ?? {})}`
-  return [mark, mark.toLowerCase(), ...traces].filter((trace) => text.includes(trace) && !sent.includes(trace))
+const found = ({ text }: Reply, { mark, traces }: Organization, sent: Sent): string[] => {
+  const named = `${decodeURIComponent(sent.path)} ${JSON.stringify(sent.body ?? {})}`
+  return [mark, mark.toLowerCase(), ...traces].filter((trace) => text.includes(trace) && !named.includes(trace))
 }
 
-async function requests(about: Case['about'], records: Records): Promise<readonly Asked[]> {
-  const asked = await about(records)
-  return Array.isArray(asked) ? asked : [asked as Asked]
+async function requests(about: Case['about'], records: Records): Promise<readonly Sent[]> {
+  const found = await about(records)
+  return Array.isArray(found) ? found : [found as Sent]
 }
 
-function ownStatus({ own: wanted = 200, ofRoles }: Case, { place, role }: PlacedCaller, { path }: Asked): number {
+function ownStatus({ own: wanted = 200, ofRoles }: Case, { place, role }: PlacedCaller, { path }: Sent): number {
   if (ofRoles?.[role] !== undefined) return ofRoles[role]
   // A filter by what is above the caller names nothing.
   if (place === 'workspace' && path.startsWith('/workspaces?organization_id')) return 404
@@ -449,29 +461,26 @@ for (const who of bounded)
         const method = operation.method.toUpperCase()
         const holder = { role: who.role, ...(who.role === 'member' ? {} : { place: { workspace: 'x' } }) }
         const isOpen = operation.roles === 'none' || mayCall(holder, operation)
-        for (const asked of await requests(each.about, other)) {
-          const reply = await call(method, asked.path, who.secret, asked.body)
-          const told = `${method} ${asked.path}: ${reply.status} ${reply.text.slice(0, 200)}`
-          t.same(found(reply, other, asked), [], `${told}: nothing of the other organization`)
+        for (const sent of await requests(each.about, other)) {
+          const reply = await call(method, sent.path, who.secret, sent.body)
+          const seen = `${method} ${sent.path}: ${reply.status} ${reply.text.slice(0, 200)}`
+          t.same(found(reply, other, sent), [], `${seen}: nothing of the other organization`)
           if (!isOpen) {
-            t.equal(reply.status, 403, told)
+            t.equal(reply.status, 403, seen)
             continue
           }
           // A member reads its own generations alone.
           const isElsewhereAbove = who.place === 'workspace' && typeof each.own === 'object' && each.own.workspace === 404
-          t.ok([each.other ?? 404, ...(isElsewhereAbove || /\?organization_id/.test(asked.path) ? [404] : [])].includes(reply.status), told)
+          t.ok([each.other ?? 404, ...(isElsewhereAbove || /\?organization_id/.test(sent.path) ? [404] : [])].includes(reply.status), seen)
         }
         if (!isOpen || operation.reach === 'own') continue
         const unknown = unknownRecords('budget-none')
         const [there, nowhere] = [await requests(each.about, other), await requests(each.about, unknown)]
-        for (const [at, asked] of there.entries()) {
-          const none = nowhere[at] as Asked
+        for (const [at, sent] of there.entries()) {
+          const none = nowhere[at] as Sent
           if (method !== 'GET' && (each.other ?? 404) < 400) continue
-          const [one, two] = [
-            await call(method, asked.path, who.secret, asked.body),
-            await call(method, none.path, who.secret, none.body),
-          ]
-          t.equal(namesLeftOut(one, other), namesLeftOut(two, unknown), `${method} ${asked.path}: as of what is not there`)
+          const [one, two] = [await call(method, sent.path, who.secret, sent.body), await call(method, none.path, who.secret, none.body)]
+          t.equal(namesLeftOut(one, other), namesLeftOut(two, unknown), `${method} ${sent.path}: as of what is not there`)
         }
       }
     })
@@ -490,12 +499,12 @@ for (const who of callers)
         const method = operation.method.toUpperCase()
         const place = who.place === 'gateway' || who.role === 'member' ? {} : { place: { workspace: 'x' } }
         const isOpen = operation.roles === 'none' || mayCall({ role: who.role, ...place }, operation)
-        for (const asked of await requests(each.about, own)) {
-          const reply = await call(method, asked.path, who.secret, asked.body)
-          const told = `${method} ${asked.path}: ${reply.status} ${reply.text.slice(0, 200)}`
-          const wanted = isOpen ? ownStatus(each, who, asked) : 403
-          t.equal(reply.status, wanted, told)
-          if (who.place !== 'gateway') t.same(found(reply, other, asked), [], `${told}: nothing of the other organization`)
+        for (const sent of await requests(each.about, own)) {
+          const reply = await call(method, sent.path, who.secret, sent.body)
+          const seen = `${method} ${sent.path}: ${reply.status} ${reply.text.slice(0, 200)}`
+          const wanted = isOpen ? ownStatus(each, who, sent) : 403
+          t.equal(reply.status, wanted, seen)
+          if (who.place !== 'gateway') t.same(found(reply, other, sent), [], `${seen}: nothing of the other organization`)
         }
       }
     })
@@ -514,10 +523,13 @@ t.test('those who govern a record read its marks, so that they would be found', 
       if (!each || operation.method !== 'get' || operation.reach === 'own' || each.isSilent) continue
       for (const { secret, governed, above } of readers)
         for (const records of governed) {
-          const [asked] = await requests(each.about, records)
-          if (!above && /^\/organizations/.test(asked?.path ?? '')) continue
-          const { text } = await call('GET', asked?.path ?? '', secret)
-          t.ok([records.mark, ...records.traces].some((trace) => text.includes(trace)), `${asked?.path}: ${text.slice(0, 300)}`)
+          const [sent] = await requests(each.about, records)
+          if (!above && /^\/organizations/.test(sent?.path ?? '')) continue
+          const { text } = await call('GET', sent?.path ?? '', secret)
+          t.ok(
+            [records.mark, ...records.traces].some((trace) => text.includes(trace)),
+            `${sent?.path}: ${text.slice(0, 300)}`,
+          )
         }
     }
   })
