@@ -1,6 +1,6 @@
 /** The runtime: the dependencies that outlive a reload, and the serving that each configuration composes anew. */
 import type { Planned } from '../api/generation-plan.ts'
-import type { ManagementSource } from '../api/index.ts'
+import type { ManagementSource } from '../api/source.ts'
 import { drawnBefore } from '../cluster/bookkeeping.ts'
 import { showAvailability } from '../cluster/shared/index.ts'
 import type { Config } from '../config/config.ts'
@@ -17,7 +17,7 @@ import { LedgerScans } from '../ledger/scans.ts'
 import { MetricRegistry } from '../machines/metrics/metrics.ts'
 import { composeChains } from '../pipeline/chain.ts'
 import type { ChainDependencies } from '../pipeline/dependencies.ts'
-import { PassThroughHandler } from '../pipeline/pass-through/handler.ts'
+import { PassThroughRoutes } from '../pipeline/pass-through/routes.ts'
 import type { PlanFormat } from '../pipeline/plan/format.ts'
 import { takesKey } from '../pipeline/route/own-keys.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
@@ -387,16 +387,19 @@ export class Runtime {
         management: this.management,
       }),
       pages: (request) => reference(request) ?? consent(request) ?? metadata(request),
-      passThrough: new PassThroughHandler(
-        { callers, publicUrl, guardrails, catalog, trustedCertificate, clientAddress: (request) => this.addresses.of(request) },
-        {
-          dependencies,
-          proxy: this.passThrough,
-          ids: this.ids,
-          givenIds: source.store.givenIds,
-          ...passThroughRecords(this.telemetry, source),
-        },
-      ),
+      passThrough: new PassThroughRoutes(async () => {
+        const { PassThroughHandler } = await import('../pipeline/pass-through/handler.ts')
+        return new PassThroughHandler(
+          { callers, publicUrl, guardrails, catalog, trustedCertificate, clientAddress: (request) => this.addresses.of(request) },
+          {
+            dependencies,
+            proxy: this.passThrough,
+            ids: this.ids,
+            givenIds: source.store.givenIds,
+            ...passThroughRecords(this.telemetry, source),
+          },
+        )
+      }),
     }
   }
 }
