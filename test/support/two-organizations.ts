@@ -78,7 +78,7 @@ export class Maker {
 export async function makeOrganization(
   maker: Maker,
   mark: string,
-  { budget, model }: { budget: string; model: string },
+  { budget, model, provider = 'first' }: { budget: string; model: string; provider?: string },
 ): Promise<Organization> {
   const lower = mark.toLowerCase()
   const organization = String((await maker.data('POST', '/organizations', { name: `Company ${mark}`, slug: `company-${lower}` })).id)
@@ -99,7 +99,7 @@ export async function makeOrganization(
   const byok = String(
     (
       await maker.data('POST', '/byok', {
-        provider: 'first',
+        provider,
         key: `team-${mark}-secret-0123456789`,
         name: `own ${mark}`,
         allowed_api_key_hashes: [key.hash],
