@@ -2,7 +2,7 @@
  * The parts that operations read and change, as a caller with a place has them. Handlers of operations of the reach `place` get them in the
  * place of the whole ones, so that none of them has to look at who calls.
  */
-import { placedId } from '../../core/placed-id.ts'
+import { isPlacedId, placedId } from '../../core/placed-id.ts'
 import { callerReach } from '../../core/reach.ts'
 import type { RoleHolder } from '../../core/roles.ts'
 import type { OperationSource, PlaceSource } from '../source.ts'
@@ -25,6 +25,11 @@ type Complete<T> = { readonly [Name in keyof Required<T>]: T[Name] | undefined }
 async function boundParts(source: OperationSource, within: Within): Promise<PlaceSource> {
   const names = new Set((await within.keys()).map(({ name }) => name))
   const ledger = boundedLedger(source.ledger, within)
+  const byok = boundedByok(source.byok, within)
+  const settings = async (): Promise<string[]> => {
+    const made = (await source.guardrails.all()).guardrails.filter(({ id }) => within.places().some((place) => isPlacedId(id, place)))
+    return [...made, ...(await byok.all())].map(({ id }) => id)
+  }
   // Every part is named, so that one that is added has to be bounded here.
   const parts: Complete<PlaceSource> = {
     within,
@@ -40,10 +45,10 @@ async function boundParts(source: OperationSource, within: Within): Promise<Plac
     guardrails: boundedGuardrails(source.guardrails, within),
     written: boundedWritten(source.written, names),
     guardrailId: () => placedId(within.reach),
-    byok: boundedByok(source.byok, within),
+    byok,
     events: boundedEvents(source.events, within),
     refusals: boundedRefusals(source.refusals, within),
-    auditLog: boundedAuditLog(source.auditLog, within),
+    auditLog: boundedAuditLog(source.auditLog, within, settings),
     // Files go with a key, which is of the place.
     files: source.files,
     // The rest is the same for all: settings of the gateway that operations go by, and show nothing of.

@@ -38,7 +38,7 @@ export const key = closed('One API key.', {
   parent: Type.Optional(entryName('Name of an entry of `budgets`: the key draws on it together with others, beside its own limit.')),
   workspace: Type.Optional(
     entryName(
-      'Slug or id of a workspace of the store: the key counts towards its limits and those of its organization, and is refused where it is disabled or gone. A management key governs what lies in it. See [teams.md](teams.md). If unset: the default workspace, and of a management key the whole gateway.',
+      'Slug or id of a workspace of the store: the key counts towards its limits and those of its organization, and is refused where it is disabled or gone. A management key governs what lies in it. See [teams.md](teams.md). If unset: the workspace `default`, and of a management key the whole gateway.',
     ),
   ),
   member: Type.Optional(
