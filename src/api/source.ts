@@ -18,6 +18,7 @@ import type { FileForm } from './files.ts'
 import type { ReplaySource } from './generation-plan.ts'
 import type { GuardrailSource } from './guardrail-entry.ts'
 import type { GuardrailTestSource } from './guardrail-test.ts'
+import type { AccessSource } from './key-access.ts'
 import type { LevelSource } from './key-entry.ts'
 import type { ModelSource } from './models.ts'
 import type { ChangeSource } from './origin.ts'
@@ -87,7 +88,6 @@ type WholeParts =
   | 'presets'
   | 'providers'
   | 'uploads'
-  | 'listedFor'
   | 'buckets'
   | 'signIn'
   | 'recordSettings'
@@ -100,7 +100,7 @@ export interface PlaceSource extends Omit<OperationSource, WholeParts | 'events'
   readonly auditLog: Pick<OperationSource['auditLog'], 'page'>
 }
 
-export interface OperationSource extends ManagementSource, ChangeSource {
+export interface OperationSource extends ManagementSource, ChangeSource, Pick<AccessSource, 'guardrailsFor' | 'modelCount'> {
   /** The catalogue as a key sees it. */
   listedFor(key: ApiKey): ModelSource & EndpointSource
   readonly providers: ReadonlyMap<string, Provider>

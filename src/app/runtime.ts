@@ -127,12 +127,8 @@ export class Runtime {
       },
     })
     this.events = new Events({
-      settings: config.events,
-      store,
-      clock,
-      log: logs.part('ledger'),
-      metrics: this.metrics,
-      delivers: source.worker === undefined,
+      ...{ settings: config.events, store, clock, log: logs.part('ledger') },
+      ...{ metrics: this.metrics, delivers: source.worker === undefined },
     })
     this.dependencies = chainDependencies(source, this.metrics, {
       files: this.files,
@@ -361,7 +357,7 @@ export class Runtime {
       ...this.issuers.callers(config),
     }
     const settings = chainSettings(config, catalog, keys, beside)
-    const { callers, guardrails } = settings
+    const { callers, guardrails, policies } = settings
     // Few requests need it, so the start does not wait for it.
     const reference = referencePages(async () =>
       (await import('./reference.ts')).referenceDocument({ brand: config.brand.word, models: catalog.models }),
@@ -390,7 +386,7 @@ export class Runtime {
       passThrough: new PassThroughRoutes(async () => {
         const { PassThroughHandler } = await import('../pipeline/pass-through/handler.ts')
         return new PassThroughHandler(
-          { callers, publicUrl, guardrails, catalog, trustedCertificate, clientAddress: (request) => this.addresses.of(request) },
+          { callers, publicUrl, guardrails, policies, catalog, trustedCertificate, clientAddress: (request) => this.addresses.of(request) },
           {
             dependencies,
             proxy: this.passThrough,

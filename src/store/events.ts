@@ -74,6 +74,9 @@ export interface EventQuery {
   readonly types: readonly string[]
   /** Absent: all. */
   readonly subjects?: readonly string[] | undefined
+  /** Milliseconds since the epoch: only those that happened from here on, and before there. */
+  readonly since?: number | undefined
+  readonly until?: number | undefined
   readonly limit: number
 }
 

@@ -185,6 +185,13 @@ export function placeCases(maker: Maker, own: Organization): Readonly<Record<str
     deleteMember: { about: async (of) => ({ path: `/members/${await freshMember(of)}` }), isSilent: true },
     listOrganizationMembers: { about: () => ({ path: '/organization/members' }), other: 200, isSilent: true },
 
+    listSlices: {
+      about: (of) => [{ path: '/slices?group_by=key' }, { path: `/slices?api_key_hash=${of.key}` }, { path: '/slices?group_by=user' }],
+      other: 200,
+      isSilent: true,
+    },
+    listExtremes: { about: () => ({ path: '/slices/generations' }), other: 200, isSilent: true },
+    getKeyAccess: { about: (of) => ({ path: `/keys/${of.key}/access` }), isSilent: true },
     getCredits: { about: () => ({ path: '/credits' }), other: 200, isSilent: true },
     listActivity: {
       about: (of) => [

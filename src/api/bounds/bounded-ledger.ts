@@ -25,6 +25,8 @@ export function boundedLists(scans: LedgerLists, within: Within): LedgerLists {
     use: async (query) => scans.use({ ...query, keys: await named(query.keys, within) }),
     sessions: async (query, slice) => scans.sessions({ ...query, keys: await named(query.keys, within) }, slice),
     search: async (query, before) => ownPlaces(await scans.search({ ...query, within: await within.ledgerPart() }, before), query.limit),
+    slices: async (query) => scans.slices({ ...query, filter: { ...query.filter, key: await named(query.filter.key, within) } }),
+    extremes: async (query) => scans.extremes({ ...query, filter: { ...query.filter, key: await named(query.filter.key, within) } }),
     charges: async (query) => {
       const part = await within.ledgerPart()
       const { sums, entries } = await scans.charges({ ...query, keys: part.keys })

@@ -51,6 +51,9 @@ async function boundParts(source: OperationSource, within: Within): Promise<Plac
     auditLog: boundedAuditLog(source.auditLog, within, settings),
     // Files go with a key, which is of the place.
     files: source.files,
+    guardrailsFor: source.guardrailsFor,
+    modelCount: source.modelCount,
+    listedFor: source.listedFor,
     // The rest is the same for all: settings of the gateway that operations go by, and show nothing of.
     brand: source.brand,
     clock: source.clock,
