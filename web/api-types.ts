@@ -1042,6 +1042,9 @@ readonly creator_user_id: string | null
 readonly workspace_id: string
 readonly member_id: string | null
 readonly role: Word<'member' | 'viewer' | 'billing' | 'admin' | 'owner'> | null
+readonly organization_id: string | null
+readonly reach: Word<'own' | 'workspace' | 'organization' | 'gateway'>
+readonly scopes: readonly (Word<'keys:read' | 'keys:write' | 'spending:read' | 'spending:write' | 'requests:read' | 'guardrails:read' | 'guardrails:write' | 'byok:read' | 'byok:write' | 'organization:read' | 'organization:write' | 'events:read' | 'events:write' | 'audit:read' | 'configuration:read'>)[] | null
 readonly is_management_key: boolean
 readonly source: Word<'configuration' | 'store'>
 readonly forecast?: {

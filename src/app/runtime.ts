@@ -59,7 +59,7 @@ import { discoveredListing, listingReports } from './provider-listing.ts'
 import { reportKept, reportReloaded } from './reload-report.ts'
 import { chainSettings, keyLookup } from './settings.ts'
 import { ShedReports } from './shed-reports.ts'
-import { TokenIssuers } from './token-issuers.ts'
+import { memberIssuers, TokenIssuers } from './token-issuers.ts'
 import { programVersion } from './version.ts'
 
 export class Runtime {
@@ -306,6 +306,7 @@ export class Runtime {
       configured: this.keys,
       budgets: config.budgets,
       levels: source.store.levels,
+      memberIssuers: memberIssuers(config),
       signIn: config.signIn,
       buckets: this.consentBuckets,
       credit: this.dependencies.credit,

@@ -38,7 +38,8 @@ export interface LevelRates {
   readonly streams?: number
 }
 
-export const MEMBER_ROLES = ['admin', 'member'] as const
+/** Beside `member`, of people who sign in to the control room: what they govern is the level of their membership. */
+export const MEMBER_ROLES = ['admin', 'member', 'viewer', 'billing', 'owner'] as const
 
 /** Fields of a level beside those that the store finds it by. */
 export interface LevelFields {
@@ -92,6 +93,8 @@ const memberHandle = (parent: string, userId: string): string => `member ${paren
 
 /** Names of the levels of a key. */
 export interface KeyPlace {
+  /** Of a management key in the place of a workspace: id or slug of the organization that it governs. */
+  readonly organization?: string
   /** Id or slug; absent: the default workspace. */
   readonly workspace?: string
   /** Id of a member of the workspace or of its organisation, or the name that an identity provider has for one. */
@@ -117,7 +120,7 @@ export interface LevelRate {
 
 /** The levels of a key, as its place names them. */
 export interface KeyLevels {
-  /** Ids; the members are of one person, in the workspace and in the organisation. */
+  /** Ids; the members are of one person, in the workspace and in the organisation. '' of a key of an organization. */
   readonly workspace: string
   readonly organization: string
   readonly members: readonly string[]
@@ -125,6 +128,8 @@ export interface KeyLevels {
   readonly user?: string
   /** Why its callers are refused; undefined where they are not. */
   readonly refusal?: string
+  /** True: its place is not there. It lies below nothing, whatever the ids are. */
+  readonly isMissing?: true
   /** The nearest first. */
   readonly rates: readonly LevelRate[]
   /** The model of requests that name none. */

@@ -23,7 +23,8 @@ interface AuditedKey {
   readonly includeByokInLimit: boolean
   readonly passThrough: boolean
   readonly parent?: string | undefined
-  readonly place?: { readonly workspace?: string; readonly member?: string } | undefined
+  readonly scopes?: readonly string[] | undefined
+  readonly place?: { readonly organization?: string; readonly workspace?: string; readonly member?: string } | undefined
   readonly allowedModels: readonly string[] | undefined
   readonly provider: object | undefined
   readonly limits: object
@@ -86,6 +87,8 @@ function keyFields(key: AuditedKey): JsonObject {
     include_byok_in_limit: key.includeByokInLimit,
     pass_through: key.passThrough,
     parent: key.parent ?? null,
+    scopes: plainJson(key.scopes),
+    organization: key.place?.organization ?? null,
     workspace: key.place?.workspace ?? null,
     member: key.place?.member ?? null,
     issued_by: key.consent?.by ?? null,
