@@ -19,10 +19,12 @@ import { composeChains } from '../pipeline/chain.ts'
 import type { ChainDependencies } from '../pipeline/dependencies.ts'
 import { PassThroughHandler } from '../pipeline/pass-through/handler.ts'
 import type { PlanFormat } from '../pipeline/plan/format.ts'
+import type { Attempts } from '../pipeline/request/attempt-buckets.ts'
 import { takesKey } from '../pipeline/route/own-keys.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { buildCatalog, type Catalog } from '../routing/catalog/catalog.ts'
 import { Discovery } from '../routing/catalog/discovery.ts'
+import { createWrongTokens } from '../server/admin-token.ts'
 import { BodyMemory, defaultBodyMemory } from '../server/body-memory.ts'
 import { ClientAddresses, proxyWarning } from '../server/client-address.ts'
 import { consentBuckets, consentPages } from '../server/consent.ts'
@@ -36,6 +38,7 @@ import { OpenStreams } from '../server/open-streams.ts'
 import { operations } from '../server/operations.ts'
 import { Overload, systemLoop } from '../server/overload.ts'
 import { passThroughRecords } from '../server/pass-through-records.ts'
+import { scimPages } from '../server/scim.ts'
 import { shedInto } from '../server/refusals.ts'
 import { resourceMetadata } from '../server/resource-metadata.ts'
 import { socketServing } from '../server/sockets/socket-serving.ts'
@@ -88,6 +91,7 @@ export class Runtime {
   private readonly configuration: RunningConfiguration
   readonly ids: GenerationIds
   private readonly consentBuckets: ManagementSource['buckets']
+  private readonly scimFailures: Attempts
   readonly addresses: ClientAddresses
   private keys: readonly ApiKey[]
   private readonly discovery: Discovery
@@ -149,6 +153,7 @@ export class Runtime {
     )
     this.addresses = new ClientAddresses(config.server.trustedProxies, proxyWarning(logs.log), config.operatorKey?.hash)
     this.consentBuckets = consentBuckets(clock)
+    this.scimFailures = createWrongTokens(config, clock, this.addresses).failures
     this.ids = new GenerationIds(drawnBefore(store.journal, source.worker?.drawn, clock.now()), source.worker?.slot)
     this.ids.onStep = (step) => source.clockStepped?.(step)
     this.credentials = new Credentials(CREDENTIAL_SOURCES, { clock, metrics: this.metrics, log: logs.part('credentials'), env: source.env })
@@ -367,6 +372,8 @@ export class Runtime {
     )
     const consent = consentPages(this.management)
     const metadata = resourceMetadata(config)
+    const { levels } = source.store
+    const scim = scimPages({ config, levels, refresh: () => levels.load(), clock: source.clock, failures: this.scimFailures })
     const { cors, costHeader, publicUrl } = config.server
     return {
       sockets: socketServing(config, callers, dependencies),
@@ -385,7 +392,7 @@ export class Runtime {
         uploads: createUploads(this.files, config.store.files.maxFile, dependencies.admission),
         management: this.management,
       }),
-      pages: (request) => reference(request) ?? consent(request) ?? metadata(request),
+      pages: (request) => reference(request) ?? consent(request) ?? metadata(request) ?? scim(request),
       passThrough: new PassThroughHandler(
         { callers, publicUrl, guardrails, catalog, trustedCertificate, clientAddress: (request) => this.addresses.of(request) },
         {

@@ -3,6 +3,7 @@
  * limit all that lies below it (docs/decisions/0096-levels-as-records.md).
  */
 import { ACCOUNT_KINDS, type AccountKind } from './account-kinds.ts'
+import type { JsonObject } from './json.ts'
 import type { BUDGET_WINDOWS } from './shared-budget.ts'
 import type { SortKey } from './sort-keys.ts'
 import { WORKSPACE } from './workspace.ts'
@@ -40,6 +41,30 @@ export interface LevelRates {
 
 export const MEMBER_ROLES = ['admin', 'member'] as const
 
+/** A group of an identity provider, whose members a level has. */
+export interface ProvisionedGroup {
+  readonly displayName: string
+  /** Id at the identity provider. */
+  readonly externalId?: string
+  /** True: the workspace was made for it, and follows its name. */
+  readonly isOwner?: boolean
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number
+  readonly updatedAt: number
+}
+
+/** Facts of a level that an identity provider has written (docs/scim.md). */
+export interface Provisioned {
+  /** Of members: attributes that no other field has. */
+  readonly attributes?: JsonObject
+  /** Of members: the identity provider has removed the person, who is refused and no longer shown to it. */
+  readonly isRemoved?: boolean
+  /** Of members: ids of the groups that they are in here. */
+  readonly groups?: readonly string[]
+  /** Of workspaces and organisations: groups by their id. */
+  readonly groupRecords?: Readonly<Record<string, ProvisionedGroup>>
+}
+
 /** Fields of a level beside those that the store finds it by. */
 export interface LevelFields {
   readonly name: string
@@ -63,6 +88,7 @@ export interface LevelFields {
   readonly rates: LevelRates
   /** User or key that made it; null where that is not known. */
   readonly createdBy: string | null
+  readonly provisioned?: Provisioned
 }
 
 export interface Level {
