@@ -1,4 +1,5 @@
 /** Groups of the identity provider, each kept with the workspace or organisation whose members it has, and the rules that place them. */
+import { hash } from 'node:crypto'
 import type { Level, LevelTree, ProvisionedGroup } from '../../core/levels.ts'
 import { organizationFor, type GroupRule, type ScimSource, workspacesIn } from './directory.ts'
 import { folded } from './paths.ts'
@@ -57,9 +58,9 @@ export function placement(source: ScimSource, displayName: string): Placement {
   const organization = organizationFor(source)
   const rule = ruleFor(settings.groups.rules, displayName)
   if (rule) return { target: rule.workspace === undefined ? organization : ruledWorkspace(source, organization, rule.workspace) }
-  const slug = slugFor(displayName)
   const name = folded(displayName)
-  const found = workspacesIn(levels.tree, organization.id).find(({ fields }) => folded(fields.name) === name || fields.slug === slug)
+  // Two names may have one slug: a group has the workspace whose name or slug it is written as.
+  const found = workspacesIn(levels.tree, organization.id).find(({ fields }) => folded(fields.name) === name || fields.slug === name)
   if (found) return { target: found }
   return settings.groups.others === 'create' ? { create: true } : { target: organization }
 }
@@ -82,8 +83,8 @@ const MAX_SLUG_LENGTH = 50
 /** No slug may look like an id, and the default one is taken. */
 const UNFIT = /^(?:|default|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/
 
-/** A slug in the form of those that are set by hand (src/api/level-body.ts). */
-export function slugFor(displayName: string): string {
+/** A slug in the form of those that are set by hand (src/api/level-body.ts). @param tries how many were taken. */
+export function freeSlug(displayName: string, tries: number): string {
   const plain = displayName
     .normalize('NFKD')
     .toLowerCase()
@@ -91,13 +92,8 @@ export function slugFor(displayName: string): string {
     .replace(/[^a-z0-9]+/g, '-')
     .slice(0, MAX_SLUG_LENGTH)
     .replace(/^-|-$/g, '')
-  return UNFIT.test(plain) ? 'group' : plain
-}
-
-/** @param tries how many slugs were taken. */
-export function freeSlug(displayName: string, tries: number): string {
-  const slug = slugFor(displayName)
-  if (tries === 0 && slug !== 'group') return slug
+  if (UNFIT.test(plain)) return `group-${hash('sha256', `${tries} ${displayName}`).slice(0, 12)}`
+  if (tries === 0) return plain
   const end = `-${tries + 1}`
-  return `${slug.slice(0, MAX_SLUG_LENGTH - end.length).replace(/-$/, '')}${end}`
+  return `${plain.slice(0, MAX_SLUG_LENGTH - end.length).replace(/-$/, '')}${end}`
 }
