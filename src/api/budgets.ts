@@ -7,7 +7,7 @@ import type { CreditBook } from '../ledger/allowance.ts'
 import { allKeys, type KeySource } from './key-entry.ts'
 import { type ApiReply, ok } from './reply.ts'
 
-export type BudgetSource = Pick<KeySource, 'budgets' | 'configured' | 'store' | 'credit' | 'clock'>
+export type BudgetSource = Pick<KeySource, 'budgets' | 'levels' | 'configured' | 'store' | 'credit' | 'clock'>
 
 /** Keys that are named with a budget: `GET /v1/keys?parent=` lists all of them. */
 const MAX_SHOWN_KEYS = 100

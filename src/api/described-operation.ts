@@ -32,7 +32,7 @@ export interface DescribedBody {
 }
 
 export interface DescribedOperation {
-  readonly method: 'get' | 'post' | 'patch' | 'delete'
+  readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete'
   /** Under `/v1`, parameters in braces. */
   readonly path: string
   readonly id: string

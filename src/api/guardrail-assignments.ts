@@ -1,20 +1,27 @@
-/** Whom guardrails hold for: /v1/guardrails/…/assignments. A key or a member holds at most one. */
+/** Assignments of guardrails: /v1/guardrails/…/assignments. A key, a member, a workspace or an organization holds at most one. */
 import { randomUUID } from 'node:crypto'
 import { badField } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
-import type { AssignmentKind } from '../store/guardrails.ts'
-import { checkKeyHashes, checkMembers } from './guardrail-body.ts'
-import { type GuardrailSource, keyAssignments, memberAssignments } from './guardrail-entry.ts'
+import type { AssignmentKind, GuardrailSnapshot } from '../store/guardrails.ts'
+import { checkKeyHashes, checkMembers, checkOrganizations, checkWorkspaces } from './guardrail-body.ts'
+import { type GuardrailSource, keyAssignments, levelAssignments, memberAssignments } from './guardrail-entry.ts'
 import { noGuardrail, pageBy, refuseWritten } from './guardrails.ts'
 import { allKeys } from './key-entry.ts'
 import type { ChangeSource } from './origin.ts'
 import { type ApiReply, ok } from './reply.ts'
 
-/**
- * No request is made by a member here, so an assignment to one would hold for nothing: new ones are
- * refused. Those of earlier versions are listed and can be removed.
- */
-export type Assigned = Extract<AssignmentKind, 'key' | 'member'>
+export type Assigned = AssignmentKind | 'organization'
+
+/** Members of bodies, and words for what they name. */
+const FIELDS = {
+  key: { field: 'key_hashes', noun: 'key', check: checkKeyHashes },
+  member: { field: 'member_user_ids', noun: 'member', check: checkMembers },
+  workspace: { field: 'workspace_ids', noun: 'workspace', check: checkWorkspaces },
+  organization: { field: 'organization_ids', noun: 'organization', check: checkOrganizations },
+} as const
+
+/** In the store, organizations stand with workspaces: see `Assignment`. */
+const storedKind = (kind: Assigned): AssignmentKind => (kind === 'organization' ? 'workspace' : kind)
 
 /**
  * @param id of a guardrail; undefined: of all. @param query with `offset` and `limit`.
@@ -30,12 +37,19 @@ export async function listAssignments(
   const stored = await source.guardrails.all()
   if (id !== undefined && ![...stored.guardrails.map((each) => each.id), ...source.written.map(({ name }) => name)].includes(id))
     throw noGuardrail()
-  const entries = kind === 'key' ? await keyAssignments(stored, source) : memberAssignments(stored)
+  const entries = await assignmentEntries(kind, stored, source)
   return page(id === undefined ? entries : entries.filter((entry) => entry.guardrail_id === id))
 }
 
+async function assignmentEntries(kind: Assigned, stored: GuardrailSnapshot, source: GuardrailSource): Promise<JsonObject[]> {
+  if (kind === 'key') return keyAssignments(stored, source)
+  if (kind === 'member') return memberAssignments(stored)
+  await source.levels?.renew()
+  return levelAssignments(stored, kind, source)
+}
+
 /**
- * In place of what a key or member held before.
+ * In place of what each held before.
  * @param by the caller. @throws Fault 400 naming the field, 404, 409 for a guardrail of the configuration.
  */
 export async function assign(
@@ -46,17 +60,14 @@ export async function assign(
 ): Promise<ApiReply> {
   refuseWritten(id, source)
   const subjects = await findSubjects(kind, body, source)
-  if (kind === 'member') {
-    await mustBeThere(id, source)
-    throw badField('member_user_ids[0]', 'no such member: requests are made by keys here, so assign the guardrail to keys')
-  }
-  const unknown = subjects.indexOf(undefined)
-  if (unknown >= 0) throw badField(`key_hashes[${unknown}]`, 'no such key')
   await mustBeThere(id, source)
+  const unknown = subjects.indexOf(undefined)
+  const { field, noun } = FIELDS[kind]
+  if (unknown >= 0) throw badField(`${field}[${unknown}]`, `no such ${noun}`)
   const { by, clock } = source
   const createdAt = Math.floor(clock.now())
   const named = [...new Set(subjects)].filter((subject) => subject !== undefined)
-  const made = named.map((subject) => ({ kind, subject, guardrail: id, id: randomUUID(), by, createdAt }))
+  const made = named.map((subject) => ({ kind: storedKind(kind), subject, guardrail: id, id: randomUUID(), by, createdAt }))
   const count = await source.guardrails.assign(made, source.origin)
   // Removed meanwhile.
   if (count === 0) throw noGuardrail()
@@ -68,19 +79,26 @@ export async function unassign(kind: Assigned, id: string, body: JsonObject, sou
   refuseWritten(id, source)
   const subjects = await findSubjects(kind, body, source)
   await mustBeThere(id, source)
-  const named = subjects.filter((subject) => subject !== undefined)
-  return ok({ unassigned_count: await source.guardrails.unassign(kind, id, named, source.origin) })
+  // What is gone may still have one.
+  const given = body[FIELDS[kind].field] as string[]
+  const named = subjects.flatMap((subject, at) => subject ?? (kind === 'key' ? [] : (given[at] ?? [])))
+  return ok({ unassigned_count: await source.guardrails.unassign(storedKind(kind), id, named, source.origin) })
 }
 
-/** Identities of the keys that a body names by their hashes, undefined for those that are not there; or ids of members. */
+/** Identities of keys, ids of levels, or names of members that a body names; undefined for those that are not there. */
 async function findSubjects(kind: Assigned, body: JsonObject, source: GuardrailSource): Promise<(string | undefined)[]> {
-  if (kind === 'member') {
-    checkMembers(body)
-    return body.member_user_ids as string[]
+  const { field, check } = FIELDS[kind]
+  check(body)
+  const given = body[field] as string[]
+  if (kind === 'key') {
+    const byHash = new Map((await allKeys(source)).map((key) => [key.hash, key.identity]))
+    return given.map((hash) => byHash.get(hash))
   }
-  checkKeyHashes(body)
-  const byHash = new Map((await allKeys(source)).map((key) => [key.hash, key.identity]))
-  return (body.key_hashes as string[]).map((hash) => byHash.get(hash))
+  await source.levels?.renew()
+  const tree = source.levels?.tree
+  if (kind !== 'member') return given.map((name) => tree?.named(kind, name)?.id)
+  const users = new Set(tree?.list('member').map(({ fields }) => (fields.userId ?? '').toLowerCase()))
+  return given.map((user) => (users.has(user.toLowerCase()) ? user.toLowerCase() : undefined))
 }
 
 async function mustBeThere(id: string, { guardrails }: GuardrailSource): Promise<void> {

@@ -25,6 +25,8 @@ export const checkGuardrailChanges = checker(Type.Object({ name: Type.Optional(n
 const subjects = (description: string) =>
   Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { description, minItems: 1, maxItems: MAX_SUBJECTS })
 export const checkKeyHashes = checker(Type.Object({ key_hashes: subjects('Hashes of keys.') }, CLOSED))
+export const checkWorkspaces = checker(Type.Object({ workspace_ids: subjects('Ids or slugs of workspaces.') }, CLOSED))
+export const checkOrganizations = checker(Type.Object({ organization_ids: subjects('Ids or slugs of organizations.') }, CLOSED))
 export const checkMembers = checker(Type.Object({ member_user_ids: subjects('Ids of members.') }, CLOSED))
 
 /** Names that the lists of a guardrail may contain. */

@@ -1,5 +1,7 @@
 /** Guardrails and assignments as the management operations show them: those of the file and those of the store alike. */
+import { createHash } from 'node:crypto'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
+import { defaultLevel, ORGANIZATION } from '../core/levels.ts'
 import { WORKSPACE } from '../core/workspace.ts'
 import { UNSET_FIELDS, ZDR_FIELDS } from '../guardrails/settings/fields.ts'
 import { slugPlaceholder } from '../guardrails/settings/recognisers.ts'
@@ -28,8 +30,19 @@ export interface GuardrailSource extends KeySource {
   tryOut(name: string, fields: JsonObject): Promise<void>
 }
 
-/** The guardrail that holds for every request, once it is made: the workspace's own. */
+/** The guardrail that holds for every request in the default workspace, once it is made: the workspace's own. */
 export const DEFAULT_GUARDRAIL = '00000000-0000-8000-8000-000000000002'
+/** Id of the guardrail that holds for all requests in a workspace, once it is made. */
+export function workspaceGuardrail(workspace: string): string {
+  if (workspace === WORKSPACE) return DEFAULT_GUARDRAIL
+  const hex = createHash('sha256').update(`guardrail of the workspace ${workspace}`).digest('hex')
+  // The form of a UUID of version 8 (RFC 9562, 5.8).
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`
+}
+
+/** Form of such ids. */
+export const OWN_GUARDRAIL = /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/
+
 /** A file says nothing of when it was written; clients require a time. */
 const UNKNOWN_TIME = new Date(0).toISOString()
 
@@ -113,6 +126,24 @@ function keyAssignment(
   return { id, guardrail_id: guardrail, key_hash: hash, key_name: name, key_label: label, assigned_by: by, created_at }
 }
 
+/** Assignments to workspaces, or to organizations; those to one that is gone are listed as of a workspace. */
+export function levelAssignments(
+  { assignments }: GuardrailSnapshot,
+  kind: 'workspace' | 'organization',
+  { levels }: Pick<GuardrailSource, 'levels'>,
+): JsonObject[] {
+  const isOrganization = (id: string): boolean => (levels ? levels.tree.get('organization', id) : defaultLevel(id))?.kind === 'organization'
+  return assignments
+    .filter((each) => each.kind === 'workspace' && isOrganization(each.subject) === (kind === 'organization'))
+    .map(({ id, subject, guardrail, by, createdAt }) => ({
+      id,
+      guardrail_id: guardrail,
+      [`${kind}_id`]: subject,
+      assigned_by: by,
+      created_at: new Date(createdAt).toISOString(),
+    }))
+}
+
 export function memberAssignments({ assignments }: GuardrailSnapshot): JsonObject[] {
   return assignments
     .filter(({ kind }) => kind === 'member')
@@ -120,7 +151,7 @@ export function memberAssignments({ assignments }: GuardrailSnapshot): JsonObjec
       id,
       guardrail_id: guardrail,
       user_id: subject,
-      organization_id: WORKSPACE,
+      organization_id: ORGANIZATION,
       assigned_by: by,
       created_at: new Date(createdAt).toISOString(),
     }))

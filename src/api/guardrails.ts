@@ -5,7 +5,15 @@ import type { JsonObject } from '../core/json.ts'
 import { WORKSPACE } from '../core/workspace.ts'
 import type { StoredGuardrail } from '../store/guardrails.ts'
 import { checkTogether, type GuardrailBody, guardrailChanges, makingGuardrail } from './guardrail-body.ts'
-import { DEFAULT_GUARDRAIL, fileEntry, type GuardrailSource, guardrailEntries, storedEntry } from './guardrail-entry.ts'
+import {
+  DEFAULT_GUARDRAIL,
+  fileEntry,
+  type GuardrailSource,
+  guardrailEntries,
+  OWN_GUARDRAIL,
+  storedEntry,
+  workspaceGuardrail,
+} from './guardrail-entry.ts'
 import type { ChangeSource } from './origin.ts'
 import { integer, text } from './parameters.ts'
 import { type ApiReply, ok } from './reply.ts'
@@ -78,10 +86,11 @@ export async function changeGuardrail(id: string, body: JsonObject, source: Guar
   const changes = guardrailChanges(body, source.there)
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     const found = (await source.guardrails.all()).guardrails.find((each) => each.id === id)
-    if (!found && id !== DEFAULT_GUARDRAIL) throw noGuardrail()
-    const changed = found ? await replaced(found, changes, source) : await firstMade(changes, source)
+    const workspace = await workspaceWith(id, source)
+    if (!found && workspace === undefined) throw noGuardrail()
+    const changed = found ? await replaced(found, changes, source) : await firstMade(id, changes, source)
     if (!changed) continue
-    if (id === DEFAULT_GUARDRAIL) await holdEverywhere(source, by)
+    if (workspace !== undefined) await holdInWorkspace(workspace, id, { ...source, by })
     return oneGuardrail(id, source)
   }
   throw new Fault('unavailable', { message: 'The guardrail is changed too often', retryAfter: 1 })
@@ -96,9 +105,22 @@ async function replaced(found: StoredGuardrail, changes: GuardrailBody, source: 
   return source.guardrails.put(next, found.version, source.origin)
 }
 
-async function firstMade({ name = 'Workspace default', fields }: GuardrailBody, source: GuardrailSource & ChangeSource): Promise<boolean> {
+/** Id of the workspace whose own guardrail has this id; undefined where none has. */
+async function workspaceWith(id: string, { levels }: Pick<GuardrailSource, 'levels'>): Promise<string | undefined> {
+  if (id === DEFAULT_GUARDRAIL) return WORKSPACE
+  // The form alone says that it is none of them.
+  if (!levels || !OWN_GUARDRAIL.test(id)) return undefined
+  await levels.renew()
+  return levels.tree.list('workspace').find((level) => workspaceGuardrail(level.id) === id)?.id
+}
+
+async function firstMade(
+  id: string,
+  { name = 'Workspace default', fields }: GuardrailBody,
+  source: GuardrailSource & ChangeSource,
+): Promise<boolean> {
   try {
-    await make(DEFAULT_GUARDRAIL, { name, fields }, source)
+    await make(id, { name, fields }, source)
     return true
   } catch (thrown) {
     if (thrown instanceof Fault && thrown.code === 'conflict') return false
@@ -106,12 +128,15 @@ async function firstMade({ name = 'Workspace default', fields }: GuardrailBody, 
   }
 }
 
-async function holdEverywhere({ guardrails, clock, origin }: GuardrailSource & ChangeSource, by: string): Promise<void> {
+async function holdInWorkspace(
+  workspace: string,
+  guardrail: string,
+  { guardrails, clock, origin, by }: GuardrailSource & ChangeSource & { by: string },
+): Promise<void> {
   const { assignments } = await guardrails.all()
-  if (assignments.some(({ kind, guardrail }) => kind === 'workspace' && guardrail === DEFAULT_GUARDRAIL)) return
+  if (assignments.some((each) => each.kind === 'workspace' && each.subject === workspace && each.guardrail === guardrail)) return
   const createdAt = Math.floor(clock.now())
-  const everywhere = { kind: 'workspace' as const, subject: WORKSPACE, guardrail: DEFAULT_GUARDRAIL, id: randomUUID(), by, createdAt }
-  await guardrails.assign([everywhere], origin)
+  await guardrails.assign([{ kind: 'workspace', subject: workspace, guardrail, id: randomUUID(), by, createdAt }], origin)
 }
 
 async function check(name: string, fields: JsonObject, source: GuardrailSource): Promise<void> {

@@ -31,7 +31,15 @@ const shared = {
   limit_reset: nullable(Type.Enum([...WINDOWS])),
   include_byok_in_limit: Type.Optional(Type.Boolean()),
   parent: nullable(Type.String({ minLength: 1, maxLength: 64 })),
+  workspace_id: nullable(Type.String({ minLength: 1, maxLength: 64 })),
+  member_id: nullable(Type.String({ minLength: 1, maxLength: 256 })),
   provider_ids: nullable(Type.Array(Type.String({ minLength: 1, maxLength: 256, pattern: '^[!-~]+$' }), { maxItems: MAX_IDS })),
+}
+
+/** Ids or slug, as the body has them; null: the default workspace, no member. */
+export interface NamedPlace {
+  readonly workspace?: string | null
+  readonly member?: string | null
 }
 
 /** A mistyped `limit` must not make a key without one. */
@@ -43,7 +51,6 @@ export const checkMaking = checker(
       name: line(),
       ...shared,
       expires_at: nullable(Type.String()),
-      workspace_id: Type.Optional(Type.String()),
     },
     CLOSED,
   ),
@@ -55,7 +62,6 @@ export const checkChanges = checker(
 /** @param now milliseconds since the epoch. @throws Fault 400 naming the field, also one that is unknown. */
 export function parseMaking(body: JsonObject, now: number): Making {
   checkMaking(body)
-  refuseOtherWorkspace(body)
   return {
     creator: null,
     ...changesIn(body),
@@ -93,6 +99,14 @@ function changesIn(body: JsonObject): Changes {
   if (isRole(role)) changes.role = role
   if (ids !== undefined) changes.providerIds = Array.isArray(ids) ? ids.map(String) : []
   return changes
+}
+
+/** Names of the place in a checked body; undefined where it names none. */
+export function placeIn({ workspace_id: workspace, member_id: member }: JsonObject): NamedPlace | undefined {
+  if (workspace === undefined && member === undefined) return undefined
+  const named = (value: Json | undefined) => (value === undefined ? undefined : typeof value === 'string' ? value : null)
+  const [first, second] = [named(workspace), named(member)]
+  return { ...(first === undefined ? {} : { workspace: first }), ...(second === undefined ? {} : { member: second }) }
 }
 
 /** @throws Fault 400 where the body names another workspace than the one there is. */

@@ -22,7 +22,11 @@ import type { SignInPolicy } from './auth-callback.ts'
 import { type ByokSum, type ByokSums, byokSums, NO_BYOK } from './byok-use.ts'
 
 /** The levels of a store, with all of them as they hold now. */
-export type LevelSource = AttributedLevels & { readonly tree: LevelTree }
+export type LevelSource = AttributedLevels & {
+  readonly tree: LevelTree
+  /** Reads what other processes have changed by now: operations that name a level may follow at once on the one that made it. */
+  renew(): Promise<void>
+}
 
 /** Dependencies of the management of keys. */
 export interface KeySource {
@@ -130,7 +134,6 @@ function charged(counted: bigint, { counted: billed }: ByokSum): number {
 function keyEntry(key: ApiKey | StoredKey, { credit }: Pick<KeySource, 'credit'>, byok: ByokSums | undefined): JsonObject {
   const stored = 'createdAt' in key ? key : undefined
   const unknown = stored?.unknownRole
-  const levels = (key.issuer ?? key).levels ?? { workspace: key.place?.workspace ?? WORKSPACE }
   return {
     hash: key.hash,
     name: key.name,
@@ -142,8 +145,8 @@ function keyEntry(key: ApiKey | StoredKey, { credit }: Pick<KeySource, 'credit'>
     expires_at: key.expiresAt === null ? null : new Date(key.expiresAt).toISOString(),
     creator_user_id: key.creator ?? null,
     external_user: null,
-    workspace_id: levels.workspace,
-    member_id: key.place?.member ?? null,
+    workspace_id: keyWorkspace(key),
+    member_id: (key.issuer ?? key).levels?.members[0] ?? key.place?.member ?? null,
     role: unknown === undefined ? key.role : null,
     is_management_key: isManager(key),
     provider_ids: [...((key.issuer ?? key).providerIds ?? [])],
@@ -151,6 +154,12 @@ function keyEntry(key: ApiKey | StoredKey, { credit }: Pick<KeySource, 'credit'>
     parent: key.parent ?? null,
     parent_hash: key.issuer?.hash ?? key.consent?.hash ?? null,
   }
+}
+
+/** Id of the workspace of a key. */
+export function keyWorkspace(key: ApiKey): string {
+  const { levels, place } = key.issuer ?? key
+  return levels?.workspace ?? place?.workspace ?? WORKSPACE
 }
 
 /** Those of the configuration first, in its order, then those of the store in the order of their making; issued ones as they may be used. */

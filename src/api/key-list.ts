@@ -2,14 +2,13 @@
 import { badField } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { usd } from '../core/money.ts'
-import { WORKSPACE } from '../core/workspace.ts'
 import type { Allowance } from '../ledger/allowance.ts'
 import { keyAccounts, keyPayer, payerAllowances } from '../ledger/payer.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { StoredKey } from '../store/keys.ts'
 import type { ActivitySource } from './activity.ts'
 import type { DescribedParameter } from './described-operation.ts'
-import { allKeys, type KeySource, keyEntries } from './key-entry.ts'
+import { allKeys, type KeySource, keyEntries, keyWorkspace } from './key-entry.ts'
 import { forecasts } from './key-forecast.ts'
 import { choice, flag, integer, position, shortText } from './parameters.ts'
 import { type ApiReply, ok } from './reply.ts'
@@ -33,6 +32,7 @@ const search = shortText(
   'reports',
 )
 const parent = shortText('parent', 'Only keys that draw on this shared budget.', MAX_TEXT_LENGTH)
+const workspace = shortText('workspace_id', 'Only keys of this workspace, by its id or slug; without it those of all.', 64)
 const user = shortText('creator_user_id', 'Only keys made for this user.', MAX_TEXT_LENGTH)
 const state = choice(
   'state',
@@ -53,12 +53,12 @@ const rows = integer('limit', 'Keys per page at most; 1000 without it.', { least
 const withForecast = flag('include_forecast', 'Adds to each key with a limit how long that lasts; of CSV it changes nothing.')
 const withTotals = flag('include_totals', 'Adds `totals`: figures of all keys together, whatever the filters are.')
 export const KEYS_QUERY: readonly DescribedParameter[] = [
-  ...[search, parent, user, state, withDisabled, sortBy, order, skipped, position, rows, withForecast, withTotals],
+  ...[search, parent, workspace, user, state, withDisabled, sortBy, order, skipped, position, rows, withForecast, withTotals],
 ]
 
 type Key = ApiKey | StoredKey
 
-/** @param query with `KEYS_QUERY` and `workspace_id`. @throws Fault 400 naming the query parameter. */
+/** @param query with `KEYS_QUERY`. @throws Fault 400 naming the query parameter. */
 export async function listKeys(query: URLSearchParams, source: ActivitySource): Promise<ApiReply> {
   const isForecast = withForecast.read(query) ?? false
   const { body, page, keys } = await findKeys(query, source)
@@ -77,14 +77,22 @@ interface FoundKeys {
 /** The same without forecasts. @throws Fault 400 naming the query parameter. */
 export async function findKeys(query: URLSearchParams, source: KeySource): Promise<FoundKeys> {
   const wanted = parseKeysQuery(query)
-  const workspace = query.get('workspace_id') || WORKSPACE
-  const keys = workspace === WORKSPACE ? await allKeys(source) : []
+  if (query.has('workspace_id')) await source.levels?.renew()
+  const keys = inWorkspace(await allKeys(source), query, source)
   const needsSpending = wanted.totals || wanted.state === 'limit_reached' || SPENDING.has(wanted.sort)
   if (needsSpending) await source.credit.refresh?.([...new Set(keys.flatMap(keyAccounts))])
   const found = keys.filter((key) => isWanted(key, wanted, source))
   const { page, next } = pageKeys(found, wanted, source)
   const data = await keyEntries(page, source)
   return { body: { data, total_count: found.length, next, ...(wanted.totals ? { totals: keyTotals(keys, source) } : {}) }, page, keys }
+}
+
+/** Those of one workspace, where the query names one by its id or slug: without it all, whatever workspace they are in. */
+function inWorkspace(keys: Key[], query: URLSearchParams, { levels }: KeySource): Key[] {
+  const named = workspace.read(query)
+  if (named === undefined) return keys
+  const id = levels?.tree.named('workspace', named)?.id ?? named
+  return keys.filter((key) => keyWorkspace(key) === id)
 }
 
 interface KeysQuery {

@@ -1,12 +1,11 @@
 /** GET /v1/key: what the caller's own key is and what it has spent. */
 
 import { isManager } from '../core/roles.ts'
-import { WORKSPACE } from '../core/workspace.ts'
 import { keyAccounts } from '../ledger/payer.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { KeyRecord } from '../store/keys.ts'
 import { byokSums } from './byok-use.ts'
-import { type KeySource, keyAmounts } from './key-entry.ts'
+import { type KeySource, keyAmounts, keyWorkspace } from './key-entry.ts'
 import { type ApiReply, ok } from './reply.ts'
 
 /** Amounts are USD. */
@@ -27,8 +26,8 @@ export async function readKey(
       is_management_key: isManager(key),
       is_provisioning_key: isManager(key),
       creator_user_id: key.creator ?? null,
-      workspace_id: WORKSPACE,
-      organization_id: null,
+      workspace_id: keyWorkspace(key),
+      organization_id: (key.issuer ?? key).levels?.organization ?? null,
       // No region is set apart, and no model is free by the day.
       allowed_data_regions: ['global'],
       free_model_daily_requests: { limit: 0, used: 0, remaining: 0 },

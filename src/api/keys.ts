@@ -8,8 +8,9 @@ import { isManager } from '../core/roles.ts'
 import { makeSecret } from '../core/secret.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { isKey, type KeyRecord, type StoredKey } from '../store/keys.ts'
-import { dollarNano, parseChanges, parseMaking } from './key-body.ts'
+import { dollarNano, parseChanges, parseMaking, placeIn } from './key-body.ts'
 import { allKeys, type KeySource, keyEntries } from './key-entry.ts'
+import { placed } from './key-place.ts'
 import { grantedEnd, type RankedKey, requireChange, requireRoleChange, requireRotation } from './key-rights.ts'
 import type { ChangeSource } from './origin.ts'
 import { type ApiReply, ok } from './reply.ts'
@@ -41,8 +42,11 @@ export async function createKey(body: JsonObject, source: KeyChangeSource): Prom
   const { role = 'member', ...parsed } = parseMaking(body, source.clock.now())
   const making = { ...parsed, role, expiresAt: grantedEnd(source.caller, { role, expiresAt: parsed.expiresAt }) }
   checkParent(making, source, making)
+  const named = placeIn(body)
+  if (named) await source.levels?.renew()
+  const place = placed(named, {}, source)
   const { secret, hash, label } = makeSecret(source.brand)
-  const key = await source.store.put({ ...BLANK, ...making, identity: hash, hash, label }, source.origin)
+  const key = await source.store.put({ ...BLANK, ...making, ...place, identity: hash, hash, label }, source.origin)
   return { status: 201, body: { data: await shownKey(key, source), key: secret } }
 }
 
@@ -69,11 +73,13 @@ const BLANK: Omit<KeyRecord, 'identity' | 'hash' | 'label' | 'name' | 'expiresAt
 /** @throws Fault 400 naming the field, 403 for a key or a role beyond the rights of the caller, 404, 409 for a key of the configuration. */
 export async function changeKey(hash: string, body: JsonObject, source: KeyChangeSource): Promise<ApiReply> {
   const changes = parseChanges(body)
+  const named = placeIn(body)
+  if (named) await source.levels?.renew()
   const key = await changed(hash, source, (found) => {
     requireChange(source.caller, found)
     if (changes.role !== undefined) requireRoleChange(source.caller, found, changes.role)
     checkParent(changes, source, found)
-    return { ...found, ...changes }
+    return { ...found, ...changes, ...placed(named, found, source) }
   })
   return ok({ data: await shownKey(key, source) })
 }

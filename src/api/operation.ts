@@ -61,7 +61,7 @@ export interface Operation extends DescribedOperation, Routing {
 type Declared<Path extends string, Roles extends RequiredRoles> = Omit<DescribedOperation, 'method' | 'path' | 'roles'> &
   Routing & { readonly roles: Roles; readonly handle: Handler<PathCall<Path, Roles>> }
 
-const METHODS = { GET: 'get', POST: 'post', PATCH: 'patch', DELETE: 'delete' } as const
+const METHODS = { GET: 'get', POST: 'post', PUT: 'put', PATCH: 'patch', DELETE: 'delete' } as const
 type Method = keyof typeof METHODS
 
 /** @param route method and path, such as `GET /keys/{hash}`: under `/v1`, with parameters in braces. */

@@ -17,6 +17,7 @@ import type { FileForm } from './files.ts'
 import type { ReplaySource } from './generation-plan.ts'
 import type { GuardrailSource } from './guardrail-entry.ts'
 import type { GuardrailTestSource } from './guardrail-test.ts'
+import type { LevelSource } from './key-entry.ts'
 import type { ModelSource } from './models.ts'
 import type { ChangeSource } from './origin.ts'
 import type { RefusalSource } from './refusals.ts'
@@ -40,6 +41,7 @@ export interface ManagementSource
     RefusalSource,
     AuditReportSource,
     GuardrailTestSource {
+  readonly levels: LevelSource
   readonly status: Pick<Status, 'read'>
   readonly ledger: Pick<LedgerReader, 'find' | 'entries' | 'byokUse'>
   readonly clock: Pick<Clock, 'now' | 'monotonic' | 'after'>

@@ -39,28 +39,29 @@ export class StoredSettings {
     return missing.length === 0 ? undefined : prepareAll(missing)
   }
 
-  /** Those that are assigned to keys or to all of them. @throws Fault for one that this program cannot put in force. */
+  /** Those that are assigned. @throws Fault for one that this program cannot put in force. */
   of({ guardrails, assignments }: GuardrailSnapshot): GuardrailSetting[] {
-    const everywhere = new Set<string>()
-    const identities = new Map<string, Set<string>>()
+    const subjects = {
+      key: new Map<string, Set<string>>(),
+      workspace: new Map<string, Set<string>>(),
+      member: new Map<string, Set<string>>(),
+    }
     for (const { kind, subject, guardrail } of assignments) {
-      // There is one workspace, and no key belongs to a member.
-      if (kind === 'workspace') everywhere.add(guardrail)
-      else if (kind === 'key') identities.set(guardrail, (identities.get(guardrail) ?? new Set()).add(subject))
+      const named = subjects[kind].get(guardrail) ?? new Set()
+      subjects[kind].set(guardrail, named.add(kind === 'member' ? subject.toLowerCase() : subject))
     }
     const kept = new Map<string, Kept>()
     const settings: GuardrailSetting[] = []
     for (const guardrail of guardrails) {
       const { id, version } = guardrail
-      const everyone = everywhere.has(id)
-      const own = identities.get(id)
-      if (!everyone && !own) continue
-      const scope = everyone ? 'account' : 'api-key'
+      const [identities, levels, users] = [subjects.key.get(id), subjects.workspace.get(id), subjects.member.get(id)]
+      if (!identities && !levels && !users) continue
+      const scope = levels ? 'account' : 'api-key'
       const before = this.kept.get(id)
       const same = before?.version === version && before.setting.scope === scope
       const setting = same ? before.setting : storedSetting(guardrail, scope)
       kept.set(id, { version, setting })
-      settings.push({ ...setting, identities: everyone ? undefined : own })
+      settings.push({ ...setting, identities, levels, users })
     }
     this.kept = kept
     return settings

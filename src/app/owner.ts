@@ -273,6 +273,7 @@ class Owner {
   }) {
     const { own: kept, recovered } = bookkeeping
     const store = ownerServer.watchedKeys()
+    const levels = Object.assign(ownerServer.watchedLevels(), { tree: kept.levels.tree, renew: () => kept.levels.renew() })
     const files = new DiskFiles(this.settings.shared.store.files, this.clock)
     const source = () => ({
       store,
@@ -281,6 +282,7 @@ class Owner {
       files,
       brand: this.settings.config.brand.word,
       clock: this.clock,
+      levels,
       guardrails: kept.guardrails,
       written: this.settings.config.guardrails,
     })

@@ -145,6 +145,7 @@ function onFile(command: KeyCommand, gateway: Gateway): Promise<JsonObject> {
       configured: generated === undefined ? configured : [],
       credit: bookkeeping.credit,
       budgets: config.budgets,
+      levels: bookkeeping.levels,
       files: new DiskFiles(config.store.files, systemClock),
       brand: config.brand.word,
       clock: systemClock,

@@ -40,6 +40,11 @@ export abstract class HeldPart {
     return this.refresh()
   }
 
+  /** Reads what other processes have changed by now. @throws Fault `unavailable`. */
+  renew(): Promise<void> {
+    return this.refresh()
+  }
+
   /** Calls `hear` whenever something else is in force. */
   onChange(hear: () => void): void {
     this.hearers.push(hear)

@@ -13,7 +13,7 @@ export const LEVEL_KINDS = ['organization', 'workspace', 'member'] as const
 export type LevelKind = (typeof LEVEL_KINDS)[number]
 
 /** The organisation of whatever names none. Like the default workspace it is there without a row. */
-export const ORGANIZATION = '00000000-0000-8000-8000-000000000002'
+export const ORGANIZATION = '00000000-0000-8000-8000-000000000003'
 
 export const DEFAULT_SLUG = 'default'
 
@@ -147,12 +147,16 @@ export interface KeyLevels {
   readonly workspace: string
   readonly organization: string
   readonly members: readonly string[]
+  /** Name that the identity provider has for the member, in small letters. */
+  readonly user?: string
   /** Why its callers are refused; undefined where they are not. */
   readonly refusal?: string
   /** The nearest first. */
   readonly rates: readonly LevelRate[]
   /** The model of requests that name none. */
   readonly textModel?: string
+  /** True: what providers bill to keys of its team counts towards its limits. */
+  readonly includeByok?: true
 }
 
 /** As error texts and lists name a level. */
@@ -188,6 +192,7 @@ export class LevelTree {
   private readonly byId = new Map<string, Level>()
   private readonly byHandle = new Map<string, Level>()
   private readonly below = new Map<string, Set<string>>()
+  private readonly counts = new Map<LevelKind, number>()
   /** Another number after every change. */
   version = 0
 
@@ -201,6 +206,7 @@ export class LevelTree {
     this.remove(level.id)
     this.version++
     this.byId.set(level.id, level)
+    this.counts.set(level.kind, this.count(level.kind) + 1)
     this.byHandle.set(levelHandle(level), level)
     if (level.parent === null) return
     const siblings = this.below.get(level.parent) ?? new Set<string>()
@@ -212,6 +218,7 @@ export class LevelTree {
     if (!level) return
     this.version++
     this.byId.delete(id)
+    this.counts.set(level.kind, this.count(level.kind) - 1)
     const handle = levelHandle(level)
     // Another level may have taken its name in the same reading.
     if (this.byHandle.get(handle) === level) this.byHandle.delete(handle)
@@ -223,6 +230,7 @@ export class LevelTree {
     this.byId.clear()
     this.byHandle.clear()
     this.below.clear()
+    this.counts.clear()
   }
 
   /** A level of this kind; the default ones are always there. */
@@ -242,6 +250,11 @@ export class LevelTree {
   /** The member that an identity provider names so. */
   member(parent: string, userId: string): Level | undefined {
     return this.byHandle.get(memberHandle(parent, userId))
+  }
+
+  /** Levels of a kind that have a row. */
+  count(kind: LevelKind): number {
+    return this.counts.get(kind) ?? 0
   }
 
   /** Levels of a kind, the oldest first, with the default one. @param parent of theirs; absent: of all. */

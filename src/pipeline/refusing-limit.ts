@@ -3,6 +3,7 @@
  * share, what is used of it is the affair of other callers too: its sums are left out (docs/decisions/0065-limits-by-name.md).
  */
 import type { JsonObject } from '../core/json.ts'
+import type { LevelRate } from '../core/levels.ts'
 import { usdText } from '../core/money-text.ts'
 import { accountText, type BudgetAllowance } from '../core/shared-budget.ts'
 import { windowEnd } from '../core/windows.ts'
@@ -18,6 +19,8 @@ const PERIODS: Readonly<Record<LimitReset, string>> = { daily: 'day', weekly: 'w
 interface RefusingRate {
   readonly key: Pick<ApiKey, 'name' | 'issuer'>
   readonly kind: RateKind
+  /** Set where it is that of a level of the key's place. */
+  readonly level?: LevelRate | undefined
   /** Units. */
   readonly limit: number
   /** Undefined where it does not matter what is left: the request alone passes the limit. */
@@ -27,15 +30,15 @@ interface RefusingRate {
 }
 
 /** Keys issued through sign-in count towards the limits of the key that issued them, whose name is not theirs to know. */
-export function ownerOfRate({ name, issuer }: Pick<ApiKey, 'name' | 'issuer'>): string {
+export function ownerOfRate({ name, issuer }: Pick<ApiKey, 'name' | 'issuer'>, level?: LevelRate): string {
+  if (level && !issuer) return accountText(level)
   return issuer ? 'the key that issued this one' : `the key ${name}`
 }
 
-export function refusingRate({ key, kind, limit, left, resetsAt }: RefusingRate): JsonObject {
-  const isShared = key.issuer !== undefined
+export function refusingRate({ key, kind, level, limit, left, resetsAt }: RefusingRate): JsonObject {
+  const isShared = key.issuer !== undefined || level !== undefined
   return {
-    scope: isShared ? 'issuer' : 'key',
-    ...(isShared ? {} : { name: key.name }),
+    ...(key.issuer ? { scope: 'issuer' } : level ? { scope: level.kind, name: level.name } : { scope: 'key', name: key.name }),
     kind,
     per: kind === 'requests' || kind === 'tokens' ? 'minute' : null,
     limit,

@@ -88,7 +88,7 @@ function listedCatalog(key: ApiKey, { catalog, preferences, guardrails }: Served
   return catalogFor(catalog, key, preferences, barred)
 }
 
-const METHODS = ['get', 'patch', 'delete', 'post'] as const
+const METHODS = ['get', 'put', 'patch', 'delete', 'post'] as const
 
 function operationMethods(operations: readonly Operation[]): string {
   const all = METHODS.filter((each) => operations.some(({ method }) => method === each))

@@ -22,7 +22,10 @@ export const ASSIGNMENT_KINDS: readonly AssignmentKind[] = ['key', 'member', 'wo
 /** A key, a member or a workspace holds at most one. */
 export interface Assignment {
   readonly kind: AssignmentKind
-  /** Identity of a key, which a new secret leaves as it is; id of a member, or of a workspace. */
+  /**
+   * Identity of a key, which a new secret leaves as it is; name that an identity provider has for a member; of the kind `workspace` the id of
+   * a workspace or of an organisation. Programs that know one workspace let such a guardrail hold for every request.
+   */
   readonly subject: string
   /** Id of the guardrail. */
   readonly guardrail: string

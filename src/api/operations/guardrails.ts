@@ -4,7 +4,14 @@ import type { JsonObject } from '../../core/json.ts'
 import { FIELD_NOTES, SHOWN_FIELDS } from '../../guardrails/settings/fields.ts'
 import { ACTIONS } from '../../guardrails/settings/recognisers.ts'
 import { assign, listAssignments, unassign } from '../guardrail-assignments.ts'
-import { checkGuardrailChanges, checkKeyHashes, checkMakingGuardrail, checkMembers } from '../guardrail-body.ts'
+import {
+  checkGuardrailChanges,
+  checkKeyHashes,
+  checkMakingGuardrail,
+  checkMembers,
+  checkOrganizations,
+  checkWorkspaces,
+} from '../guardrail-body.ts'
 import { checkTest, testGuardrails } from '../guardrail-test.ts'
 import { changeGuardrail, createGuardrail, listGuardrails, oneGuardrail, PAGING, removeGuardrail, workspace } from '../guardrails.ts'
 import { withNotes } from '../openapi.ts'
@@ -68,19 +75,43 @@ const reads = { tag: 'Guardrails', roles: ['viewer'] } as const
 const manages = { tag: 'Guardrails', roles: ['admin'] } as const
 
 const KEYS: JsonObject = { key_hashes: ['0123456789abcdef'.repeat(4)] }
+const WORKSPACES: JsonObject = { workspace_ids: ['ml-team'] }
+const ORGANIZATIONS: JsonObject = { organization_ids: ['default'] }
 const MEMBERS: JsonObject = { member_user_ids: ['user_abc123'] }
 
-/** Assignments of one kind. @param plural `keys` or `members`. */
-function assignments(plural: 'keys' | 'members'): readonly Operation[] {
-  const [kind, Kind, schema, entry, example] =
-    plural === 'keys'
-      ? (['key', 'Key', checkKeyHashes.schema, keyAssignment, KEYS] as const)
-      : (['member', 'Member', checkMembers.schema, memberAssignment, MEMBERS] as const)
-  const idle = plural === 'members' ? 'The gateway has no members; only assignments of an earlier version are listed.' : ''
-  const assigning =
-    plural === 'members'
-      ? 'Always refused with 400: requests are made by keys, so a guardrail of a member would hold for nothing.'
-      : 'A key has one guardrail at most: the new one replaces the one before.'
+const levelAssignment = (field: string) =>
+  Type.Object({
+    id: Type.String(),
+    guardrail_id: Type.String(),
+    [field]: Type.String(),
+    assigned_by: maybe(Type.String()),
+    created_at: Type.String(),
+  })
+
+const ASSIGNED = {
+  keys: { kind: 'key', Kind: 'Key', schema: checkKeyHashes.schema, entry: keyAssignment, example: KEYS },
+  members: { kind: 'member', Kind: 'Member', schema: checkMembers.schema, entry: memberAssignment, example: MEMBERS },
+  workspaces: {
+    kind: 'workspace',
+    Kind: 'Workspace',
+    schema: checkWorkspaces.schema,
+    entry: levelAssignment('workspace_id'),
+    example: WORKSPACES,
+  },
+  organizations: {
+    kind: 'organization',
+    Kind: 'Organization',
+    schema: checkOrganizations.schema,
+    entry: levelAssignment('organization_id'),
+    example: ORGANIZATIONS,
+  },
+} as const
+
+/** Assignments of one kind. */
+function assignments(plural: keyof typeof ASSIGNED): readonly Operation[] {
+  const { kind, Kind, schema, entry, example } = ASSIGNED[plural]
+  const idle = plural === 'members' ? 'It holds for requests of the member in every workspace.' : ''
+  const assigning = `Each has one guardrail at most: the new one replaces the one before. Those of a key and of all levels above it hold at once.`
   const named = { schema, examples: { one: { summary: `One of the ${plural}`, value: example } } }
   const of = `/guardrails/{id}/assignments/${plural}` as const
   return [
@@ -107,7 +138,7 @@ function assignments(plural: 'keys' | 'members'): readonly Operation[] {
     operation(`POST ${of}`, {
       ...manages,
       id: `assign${Kind}s`,
-      audit: kind === 'key' ? 'guardrail.assigned' : { none: 'no request is made by a member, so all are refused' },
+      audit: 'guardrail.assigned',
       summary: `Assign a guardrail to ${plural}`,
       description: assigning,
       parameters: [ID],
@@ -246,4 +277,6 @@ export const guardrailOperations: readonly Operation[] = [
   }),
   ...assignments('keys'),
   ...assignments('members'),
+  ...assignments('workspaces'),
+  ...assignments('organizations'),
 ]

@@ -10,6 +10,7 @@ import { generationOperations } from './generations.ts'
 import { guardrailOperations } from './guardrails.ts'
 import { keyOperations } from './keys.ts'
 import { entryOperations } from './ledger-entries.ts'
+import { levelsOperations } from './levels.ts'
 import { modelOperations } from './models.ts'
 import { presetOperations } from './presets.ts'
 import { providerOperations } from './providers.ts'
@@ -25,6 +26,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...fileOperations,
   ...keyOperations,
   ...byokOperations,
+  ...levelsOperations,
   ...recordOperations,
   ...budgetOperations,
   ...generationOperations,

@@ -14,10 +14,14 @@ export interface GuardrailBudget {
 }
 
 export interface GuardrailSetting extends GuardrailName {
-  /** Names of keys of the file that it holds for. With neither these nor identities it holds for every request. */
+  /** Names of keys of the file that it holds for. With neither these nor anything that it is assigned to it holds for every request. */
   keys: ReadonlySet<string> | undefined
   /** Identities of keys that it is assigned to. */
   identities?: ReadonlySet<string> | undefined
+  /** Ids of workspaces and organisations that it is assigned to: it holds for all below them. */
+  levels?: ReadonlySet<string> | undefined
+  /** Names of members that it is assigned to, in small letters. */
+  users?: ReadonlySet<string> | undefined
   /** Its fields in camelCase, with their defaults. */
   settings: GuardrailConfig['settings']
   /** Rules for texts; empty where it reads none. */

@@ -2,9 +2,11 @@
  * Requirements of guardrails on models and endpoints: lists, zero retention by author, data policy, price (docs/contract.md#guardrails).
  */
 
+import { ORGANIZATION } from '../../core/levels.ts'
 import { slugAuthor } from '../../core/model-family.ts'
 import type { PriceMoment } from '../../core/price.ts'
 import { ALL_TIERS } from '../../core/service-tiers.ts'
+import { WORKSPACE } from '../../core/workspace.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { allowsModel, type Ceiling, listExcludes, listNames, namesModel, overCeiling, parseCeiling } from '../../routing/index.ts'
@@ -27,18 +29,23 @@ export interface Bound {
 const bounds = new WeakMap<readonly GuardrailSetting[], WeakMap<ApiKey, Bound>>()
 
 /** Keys issued through sign-in inherit the guardrails of the key that issued them. */
-export function holdsFor(
-  guardrail: Pick<GuardrailSetting, 'id' | 'keys' | 'identities'>,
-  { name, identity, consent, issuer, token }: ApiKey,
-): boolean {
-  const { id, keys, identities } = guardrail
-  if (keys === undefined && identities === undefined) return true
+export function holdsFor(guardrail: Pick<GuardrailSetting, 'id' | 'keys' | 'identities' | 'levels' | 'users'>, key: ApiKey): boolean {
+  const { name, identity, consent, issuer, token } = key
+  const { id, keys, identities, levels, users } = guardrail
+  if (keys === undefined && identities === undefined && levels === undefined && users === undefined) return true
+  if ((levels !== undefined || users !== undefined) && holdsAbove(guardrail, issuer ?? key)) return true
   // A claim names the caller, which must not pass for a key of that name.
   if (token) return token.guardrails.includes(id)
   if (keys?.has(name) || identities?.has(identity)) return true
   if (issuer) return holdsFor(guardrail, issuer)
   // Of a key of the file the identity is its name.
   return consent !== undefined && (keys?.has(consent.by) || identities?.has(consent.by)) === true
+}
+
+/** True where it is assigned to a level of the key's place. A key without one is in the default workspace. */
+function holdsAbove({ levels, users }: Pick<GuardrailSetting, 'levels' | 'users'>, { levels: place }: ApiKey): boolean {
+  if (levels?.has(place?.workspace ?? WORKSPACE) || levels?.has(place?.organization ?? ORGANIZATION)) return true
+  return place?.user !== undefined && users?.has(place.user) === true
 }
 
 /** Budgets for a key. A guardrail that holds for the issuer of a key has one budget for both, kept at the issuer. */

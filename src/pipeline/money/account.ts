@@ -20,6 +20,7 @@ import type { ChainDependencies } from '../dependencies.ts'
 import type { Accepted, Exchange, MaybeAimed, Received } from '../exchange.ts'
 import type { Layer, Reply } from '../layer.ts'
 import { metadataOnFault, routerMetadata } from '../reply/metadata.ts'
+import { countsTokens } from '../request/admission.ts'
 import { inputModalities } from '../request/client-request.ts'
 import { NATIVE_SEARCH } from '../route/native-search.ts'
 import { type ByokCost, byokCost } from './byok-cost.ts'
@@ -53,8 +54,7 @@ export function accountLayer(dependencies: ChainDependencies): Layer<Accepted> {
       const outcome = exchangeOutcome(known, last, served, fault)
       const settlement = settleOutcome(outcome)
       // What is not charged does not count; nor does what is read from a cache count less.
-      if (auth.key.limits.tokens !== undefined)
-        dependencies.admission.correctTokens(auth.key, settlement.used - head.costs.rateTokens, history.rates)
+      if (countsTokens(auth.key)) dependencies.admission.correctTokens(auth.key, settlement.used - head.costs.rateTokens, history.rates)
       // Of nearly all there is one turn, with the operator's account.
       const [first, second] = head.costs.turns
       const isShared = last?.endpoint.byok === undefined && second === undefined && (first === undefined || first === last)

@@ -3,6 +3,7 @@
 import { Fault } from '../../core/faults.ts'
 import { type JsonObject, readableJson } from '../../core/json.ts'
 import { usdText } from '../../core/money-text.ts'
+import type { SharedBudget } from '../../core/shared-budget.ts'
 import type { Allowance, Charged, CreditAccount, CreditBook, HoldAsk, Tightest } from '../../ledger/allowance.ts'
 import { chargeWithin } from '../../ledger/credit.ts'
 import { keyPayer, payerAllowances } from '../../ledger/payer.ts'
@@ -271,9 +272,12 @@ export function keyAccount(key: ApiKey, credit: CreditBook): CreditAccount {
 
 /** True where some allowance has a limit. */
 export function isLimited({ limit, issuer, budget }: ApiKey, budgets: readonly GuardrailBudget[]): boolean {
-  if (limit !== null || budget !== undefined || budgets.length > 0) return true
-  return issuer !== undefined && (issuer.limit !== null || issuer.budget !== undefined)
+  if (limit !== null || limitsSpending(budget) || budgets.length > 0) return true
+  return issuer !== undefined && (issuer.limit !== null || limitsSpending(issuer.budget))
 }
+
+/** False also of levels that have no limits. */
+const limitsSpending = (budget: SharedBudget | undefined): boolean => budget !== undefined && budget.allowances.length > 0
 
 export function isBudget(bound: Allowance | GuardrailBudget | undefined): bound is GuardrailBudget {
   return bound !== undefined && 'guardrail' in bound

@@ -1,7 +1,8 @@
 /** Limits of a key: requests and tokens per minute, open streams, bytes in flight. */
-import { type CounterAnswer, type Counters, limitShare, MemoryCounters } from '../../cluster/shared/index.ts'
+import { type CounterAnswer, type CounterAsk, type Counters, limitShare, MemoryCounters } from '../../cluster/shared/index.ts'
 import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
+import type { LevelRate } from '../../core/levels.ts'
 import { NO_RETRY } from '../../core/retry-after.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import type { SeenRates } from '../rate-headers.ts'
@@ -15,6 +16,15 @@ interface Rate {
   readonly limit: number
   /** As the message names it; absent for a limit per minute. */
   readonly name?: string
+  /** Set where it is that of a level of the key's place. */
+  readonly level?: LevelRate | undefined
+}
+
+/** Units of the minutes of levels. */
+interface Taking {
+  readonly kind: 'requests' | 'tokens'
+  readonly count: number
+  readonly always: boolean
 }
 
 /** State of a limit that refuses: units, and milliseconds until the request would fit. */
@@ -55,6 +65,11 @@ export class Admission {
    * @throws Fault 429 with Retry-After and X-RateLimit-* when none is left.
    */
   request(key: ApiKey, seen?: SeenRates): Promise<void> | undefined {
+    const own = this.ownRequest(key, seen)
+    return countsAtLevels(key, 'requests') ? this.takeAtLevels(key, { kind: 'requests', count: 1, always: false }, own) : own
+  }
+
+  private ownRequest(key: ApiKey, seen: SeenRates | undefined): Promise<void> | undefined {
     const { requests } = key.limits
     if (requests === undefined) return undefined
     const answered = this.counters.take({ name: `requests:${keyBucket(key)}`, perMinute: requests, take: 1 })
@@ -68,6 +83,11 @@ export class Admission {
    * @throws Fault 429 where they do not fit; without Retry-After where they never will.
    */
   tokens(key: ApiKey, count: number, always: boolean, seen?: SeenRates): Promise<void> | undefined {
+    const own = this.ownTokens(key, count, always, seen)
+    return countsAtLevels(key, 'tokens') ? this.takeAtLevels(key, { kind: 'tokens', count, always }, own) : own
+  }
+
+  private ownTokens(key: ApiKey, count: number, always: boolean, seen: SeenRates | undefined): Promise<void> | undefined {
     const { tokens } = key.limits
     if (tokens === undefined) return undefined
     const rate: Rate = { key, kind: 'tokens', limit: tokens }
@@ -79,10 +99,42 @@ export class Admission {
   /** Once the real usage is known: takes the difference to what was taken, or gives it back. No caller waits for it. */
   correctTokens(key: ApiKey, difference: number, seen?: SeenRates): void {
     const { tokens } = key.limits
-    if (tokens === undefined || difference === 0) return
+    if (difference === 0) return
+    for (const ask of levelAsks(key, { kind: 'tokens', count: difference, always: true })) this.correct(ask)
+    if (tokens === undefined) return
     const answered = this.counters.take({ name: `tokens:${keyBucket(key)}`, perMinute: tokens, take: difference, always: true })
     if (answered instanceof Promise) answered.catch(() => {})
     else if (seen) see(seen, 'tokens', answered, tokens)
+  }
+
+  /**
+   * Takes of the minutes of all levels of the key, once its own is taken. Where one of them refuses, the others have it back.
+   * @throws Fault 429.
+   */
+  private async takeAtLevels(key: ApiKey, taking: Taking, own: Promise<void> | undefined): Promise<void> {
+    await own
+    const { kind, count } = taking
+    const limit = key.limits[kind]
+    const taken: CounterAsk[] = limit === undefined ? [] : [{ name: `${kind}:${keyBucket(key)}`, perMinute: limit, take: count }]
+    for (const ask of levelAsks(key, taking)) {
+      const isTooMuch = count > ask.perMinute && !taking.always
+      const answer = isTooMuch ? undefined : await this.counters.take(counterAsk(ask))
+      if (answer?.taken) {
+        taken.push(ask)
+        continue
+      }
+      for (const each of taken) this.correct({ ...each, take: -each.take, always: true })
+      const rate: Rate = { key, kind, limit: ask.perMinute, level: ask.level }
+      if (!answer) throw this.oversized(rate, `up to ${count} ${kind}`)
+      const { left, wait, share = ask.perMinute } = answer
+      throw this.limited({ ...rate, name: rateName(rate) + shareNote(share, ask.perMinute) }, { limit: share, left, wait })
+    }
+  }
+
+  /** No caller waits for it. */
+  private correct(ask: CounterAsk): void {
+    const answered = this.counters.take(counterAsk(ask))
+    if (answered instanceof Promise) answered.catch(() => {})
   }
 
   /** Sees what is left of the key's minute, and takes nothing. */
@@ -102,23 +154,25 @@ export class Admission {
     return taken
   }
 
-  /** @throws Fault 429 where the key has as many streams open as it may. */
+  /** @throws Fault 429 where the key, or a level of its place, has as many streams open as it may. */
   openStream(key: ApiKey): void {
-    const { streams } = key.limits
-    if (streams === undefined) return
-    const limit = limitShare(streams, this.processes())
-    if ((this.uses.get(keyBucket(key))?.streams ?? 0) >= limit) {
+    const bounds = streamBounds(key)
+    for (const { name: bucket, limit: streams, level } of bounds) {
+      const limit = limitShare(streams, this.processes())
+      if ((this.uses.get(bucket)?.streams ?? 0) < limit) continue
       const name = `${streams} concurrent streams${shareNote(limit, streams)}`
-      throw this.limited({ key, kind: 'streams', limit: streams, name }, { limit, left: 0, wait: SECOND })
+      throw this.limited({ key, kind: 'streams', limit: streams, name, level }, { limit, left: 0, wait: SECOND })
     }
-    this.use(key).streams++
+    for (const { name } of bounds) this.use(name).streams++
   }
 
+  /** @param key as it was given to `openStream`: the levels of its place may have changed since. */
   closeStream(key: ApiKey): void {
-    if (key.limits.streams === undefined) return
-    const use = this.use(key)
-    use.streams--
-    this.forget(key, use)
+    for (const { name } of streamBounds(key)) {
+      const use = this.use(name)
+      use.streams--
+      this.forget(name, use)
+    }
   }
 
   /**
@@ -137,27 +191,27 @@ export class Admission {
       const name = rateName(rate) + shareNote(share, limit)
       throw this.limited({ ...rate, name }, { limit: share, left: Math.max(0, share - inFlight), wait: SECOND })
     }
-    this.use(key).bytes += bytes
+    this.use(keyBucket(key)).bytes += bytes
   }
 
   giveBytes(key: ApiKey, bytes: number): void {
     if (key.limits.bytes === undefined) return
-    const use = this.use(key)
+    const use = this.use(keyBucket(key))
     use.bytes -= bytes
-    this.forget(key, use)
+    this.forget(keyBucket(key), use)
   }
 
-  private use(key: ApiKey): Use {
-    let use = this.uses.get(keyBucket(key))
+  private use(bucket: string): Use {
+    let use = this.uses.get(bucket)
     if (!use) {
       use = { streams: 0, bytes: 0 }
-      this.uses.set(keyBucket(key), use)
+      this.uses.set(bucket, use)
     }
     return use
   }
 
-  private forget(key: ApiKey, use: Use): void {
-    if (use.streams === 0 && use.bytes === 0) this.uses.delete(keyBucket(key))
+  private forget(bucket: string, use: Use): void {
+    if (use.streams === 0 && use.bytes === 0) this.uses.delete(bucket)
   }
 
   private judged(answered: CounterAnswer | Promise<CounterAnswer>, rate: Rate, seen: SeenRates | undefined): Promise<void> | undefined {
@@ -175,12 +229,12 @@ export class Admission {
   }
 
   private limited(rate: Rate, { limit, left, wait }: Standing): Fault {
-    const { key, kind } = rate
+    const { key, kind, level } = rate
     const seconds = Math.max(1, Math.ceil(wait / SECOND))
     const resetsAt = this.clock.now() + seconds * SECOND
     return new Fault('rate_limited', {
-      message: `Rate limit exceeded: ${rateName(rate)} for ${ownerOfRate(key)}`,
-      metadata: { limit: refusingRate({ key, kind, limit, left, resetsAt }) },
+      message: `Rate limit exceeded: ${rateName(rate)} for ${ownerOfRate(key, level)}`,
+      metadata: { limit: refusingRate({ key, kind, level, limit, left, resetsAt }) },
       retryAfter: seconds,
       headers: limitHeaders(limit, left, resetsAt),
     })
@@ -188,10 +242,10 @@ export class Admission {
 
   /** No wait would help, so none is named. */
   private oversized(rate: Rate, needed: string): Fault {
-    const { key, kind, limit } = rate
+    const { key, kind, limit, level } = rate
     return new Fault('rate_limited', {
-      message: `Rate limit exceeded: ${rateName(rate)} for ${ownerOfRate(key)}, and this request alone needs ${needed}`,
-      metadata: { limit: refusingRate({ key, kind, limit, left: undefined, resetsAt: undefined }) },
+      message: `Rate limit exceeded: ${rateName(rate)} for ${ownerOfRate(key, level)}, and this request alone needs ${needed}`,
+      metadata: { limit: refusingRate({ key, kind, level, limit, left: undefined, resetsAt: undefined }) },
       headers: { ...limitHeaders(limit, 0, this.clock.now()), ...NO_RETRY },
     })
   }
@@ -214,6 +268,46 @@ const COUNTS_PER_MINUTE = 30
 export function keyBucket({ identity, issuer }: ApiKey): string {
   return issuer?.identity ?? identity
 }
+
+/** True where a level of the key's place has such a limit: false for nearly all keys. */
+export function countsAtLevels({ levels }: Pick<ApiKey, 'levels'>, kind: keyof LevelRate['limits']): boolean {
+  return levels?.rates.some(({ limits }) => limits[kind] !== undefined) ?? false
+}
+
+/** True where tokens of the key are counted, for itself or for a level of its place. */
+export const countsTokens = (key: ApiKey): boolean => key.limits.tokens !== undefined || countsAtLevels(key, 'tokens')
+
+/** True where open streams of the key are counted. */
+export const countsStreams = (key: ApiKey): boolean => key.limits.streams !== undefined || countsAtLevels(key, 'streams')
+
+function levelAsks({ levels }: ApiKey, { kind, count, always }: Taking): (CounterAsk & { readonly level: LevelRate })[] {
+  return (levels?.rates ?? []).flatMap((level) => {
+    const perMinute = level.limits[kind]
+    return perMinute === undefined ? [] : [{ name: `${kind}:${level.identity}`, perMinute, take: count, always, level }]
+  })
+}
+
+/** The counters may be in another process: nothing else crosses. */
+const counterAsk = ({ name, perMinute, take, always }: CounterAsk): CounterAsk => ({ name, perMinute, take, always: always ?? false })
+
+interface StreamBound {
+  readonly name: string
+  readonly limit: number
+  readonly level: LevelRate | undefined
+}
+
+function streamBounds(key: ApiKey): readonly StreamBound[] {
+  const { limits, levels } = key
+  if (limits.streams === undefined && levels === undefined) return NO_BOUNDS
+  const own = limits.streams === undefined ? [] : [{ name: keyBucket(key), limit: limits.streams, level: undefined }]
+  const others = (levels?.rates ?? []).flatMap((level) => {
+    const { streams } = level.limits
+    return streams === undefined ? [] : [{ name: level.identity, limit: streams, level }]
+  })
+  return [...own, ...others]
+}
+
+const NO_BOUNDS: readonly StreamBound[] = []
 
 /** @param resetAt milliseconds since the epoch. */
 function limitHeaders(limit: number, left: number, resetAt: number): Record<string, string> {

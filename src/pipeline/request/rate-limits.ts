@@ -12,7 +12,7 @@ export function admitLayer(admission: Admission): Layer<Authenticated> {
     return function handle(exchange) {
       const { key } = exchange.auth
       const { requests, tokens, bytes } = key.limits
-      if (requests === undefined && tokens === undefined && bytes === undefined) return next(exchange)
+      if (requests === undefined && tokens === undefined && bytes === undefined && key.levels === undefined) return next(exchange)
       // A promise only where several processes share the counters.
       exchange.history.rates = shownRates(key)
       const counted = admission.request(key, exchange.history.rates)

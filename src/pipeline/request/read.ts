@@ -24,7 +24,7 @@ import type { BodyPlace, ChainDependencies } from '../dependencies.ts'
 import type { Accepted, Authenticated } from '../exchange.ts'
 import type { Layer, Reply } from '../layer.ts'
 import { endedEarly } from '../reply/final-fault.ts'
-import { keyBucket } from './admission.ts'
+import { countsStreams, keyBucket } from './admission.ts'
 import { ClientRequest } from './client-request.ts'
 import { type PresetFields, withPreset } from './preset.ts'
 import { bindIds } from './provider-ids.ts'
@@ -43,7 +43,7 @@ export function readLayer({ admission, files, bodies, summaries, ledger }: Readi
       }
     }
     const enter = (accepted: Authenticated & Accepted): Promise<Reply> =>
-      accepted.request.stream && accepted.auth.key.limits.streams !== undefined ? counted(accepted) : next(accepted)
+      accepted.request.stream && countsStreams(accepted.auth.key) ? counted(accepted) : next(accepted)
     const read = async (exchange: Authenticated): Promise<Authenticated & Accepted> => {
       const {
         head: { cancel, costs, connection, config },

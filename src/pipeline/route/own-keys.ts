@@ -69,6 +69,7 @@ function mayUse({ terms }: ByokEntry, key: ApiKey, model: string): boolean {
 }
 
 function countsInLimit(key: ApiKey): boolean {
+  if (key.levels?.includeByok) return true
   return [key, key.issuer].some((each) => each && 'includeByokInLimit' in each && each.includeByokInLimit === true)
 }
 

@@ -25,6 +25,7 @@ import type { Payer } from '../money/take-hold.ts'
 import { unpriced } from '../money/tool-fees.ts'
 import { concludeTurn } from '../money/turn-cost.ts'
 import type { Conversation, Plan } from '../records.ts'
+import { countsTokens } from '../request/admission.ts'
 import { usableKey } from '../request/authenticate.ts'
 import { contextNeed, priceMoment, smallestContext } from '../request/client-request.ts'
 import { keyOwner } from '../request/key-owner.ts'
@@ -71,7 +72,7 @@ async function planned(
   const { clock, costs } = exchange.head
   // An exchange that has had a turn goes on whatever became of its key, but within the limit of now.
   const key = costs.turns.length > 0 ? (renewed ?? exchange.auth.key) : usableKey(renewed, clock)
-  const counted = exchange.auth.key.limits.tokens === undefined ? undefined : takeTokens(exchange, dependencies.admission)
+  const counted = countsTokens(exchange.auth.key) ? takeTokens(exchange, dependencies.admission) : undefined
   if (counted) await counted
   const concluding = exchange.run.turnHold === NO_PART ? undefined : concludeTurn(exchange)
   if (concluding) await concluding

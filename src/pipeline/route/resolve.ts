@@ -259,7 +259,7 @@ function findModels(exchange: Accepted, settings: Settings): ModelChoice {
     request: { gateway },
   } = exchange
   const wanted = wantedBy(exchange)
-  const first = gateway.model ?? gateway.models[0] ?? exchange.head.config.defaultModel
+  const first = gateway.model ?? gateway.models[0] ?? exchange.auth.key.levels?.textModel ?? exchange.head.config.defaultModel
   if (first === undefined) throw badField('model', 'is required: no default model is configured')
   const requested = gateway.requested ?? first
   const found = lookUp(settings, first, wanted)
