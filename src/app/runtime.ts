@@ -38,9 +38,9 @@ import { OpenStreams } from '../server/open-streams.ts'
 import { operations } from '../server/operations.ts'
 import { Overload, systemLoop } from '../server/overload.ts'
 import { passThroughRecords } from '../server/pass-through-records.ts'
-import { scimPages } from '../server/scim.ts'
 import { shedInto } from '../server/refusals.ts'
 import { resourceMetadata } from '../server/resource-metadata.ts'
+import { scimPages } from '../server/scim.ts'
 import { socketServing } from '../server/sockets/socket-serving.ts'
 import { trustedCertificate } from '../server/tls/client-certificate.ts'
 import { KeyEncryption } from '../services/byok/key-encryption.ts'
@@ -372,8 +372,7 @@ export class Runtime {
     )
     const consent = consentPages(this.management)
     const metadata = resourceMetadata(config)
-    const { levels } = source.store
-    const scim = scimPages({ config, levels, refresh: () => levels.load(), clock: source.clock, failures: this.scimFailures })
+    const scim = scimPages({ config, management: this.management, failures: this.scimFailures })
     const { cors, costHeader, publicUrl } = config.server
     return {
       sockets: socketServing(config, callers, dependencies),

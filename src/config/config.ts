@@ -11,9 +11,9 @@ import { DEVELOPMENT_KEY, FALLBACK_NAME, type KeyConfig, keyConfig, plainKey } f
 import { tlsSettings } from './listener-tls.ts'
 import { pluginsConfig } from './plugins.ts'
 import { type Resolved, resolved } from './resolved.ts'
-import { scimConfig } from './scim.ts'
 import { discovery, type provider } from './schema/providers.ts'
 import { configSchema, type RawConfig, type RawModels } from './schema/root.ts'
+import { scimConfig } from './scim.ts'
 import { telemetryConfig } from './telemetry.ts'
 
 export interface WrittenText {

@@ -1,13 +1,12 @@
 /** `/scim/v2` at the API listener: identity providers that provision people and groups, each with a token of its own. */
 import { timingSafeEqual } from 'node:crypto'
-import { ownAddress } from '../core/own-address.ts'
-import type { Clock } from '../core/clock.ts'
+import type { ScimReply, ScimSource } from '../api/index.ts'
+import type { Config } from '../config/config.ts'
 import { asFault, Fault } from '../core/faults.ts'
+import { ownAddress } from '../core/own-address.ts'
 import { isEncrypted } from '../core/request-scheme.ts'
 import { retryHeaders } from '../core/retry-after.ts'
 import { secretHash } from '../core/secret.ts'
-import type { Config } from '../config/config.ts'
-import type { ScimReply, ScimSource } from '../api/index.ts'
 import type { Attempts } from '../pipeline/request/attempt-buckets.ts'
 import { parseBody } from '../pipeline/request/read.ts'
 import { checkBodyHead } from '../pipeline/request/receive.ts'
@@ -20,30 +19,29 @@ const MAX_BODY = 8 * 1024 * 1024
 const TYPE = 'application/scim+json'
 const TOO_MANY = 'Too many requests with tokens that cannot be used came from this address'
 
-export interface ScimDoor {
+export interface ScimService {
   readonly config: Pick<Config, 'scim' | 'server'>
-  readonly levels: ScimSource['levels']
-  /** Reads what other processes have changed. */
-  readonly refresh: () => Promise<void>
-  readonly clock: Clock
+  /** Its levels, and the keys that are in workspaces. */
+  readonly management: ScimSource['management']
   /** Wrong tokens by address. */
   readonly failures: Attempts
 }
 
 /** Answers below the base path; undefined for any other one, and where no token is set. */
-export function scimPages(door: ScimDoor): (call: OperationRequest) => Promise<Page> | undefined {
-  const { scim } = door.config
+export function scimPages(service: ScimService): (call: OperationRequest) => Promise<Page> | undefined {
+  const { scim } = service.config
   if (scim.tokens.length === 0) return () => undefined
-  return (call) => (call.path === BASE || call.path.startsWith(`${BASE}/`) ? answer(call, door) : undefined)
+  return (call) => (call.path === BASE || call.path.startsWith(`${BASE}/`) ? answer(call, service) : undefined)
 }
 
-async function answer(call: OperationRequest, door: ScimDoor): Promise<Page> {
+async function answer(call: OperationRequest, service: ScimService): Promise<Page> {
   // Loaded with the first request of an identity provider.
   const { answerScim, errorReply, ScimError } = await import('../api/scim/index.ts')
-  const failed = (status: number, message: string, headers = {}): Page => page(errorReply(new ScimError(status, message, undefined, headers)))
+  const failed = (status: number, message: string, headers = {}): Page =>
+    page(errorReply(new ScimError(status, message, undefined, headers)))
   try {
-    const name = authenticate(call, door)
-    return page(await answerScim(scimCall(call, door), await source(call, door, name)))
+    const name = authenticate(call, service)
+    return page(await answerScim(scimCall(call, service), await source(call, service, name)))
   } catch (thrown) {
     if (thrown instanceof ScimError) return page(errorReply(thrown))
     const fault = asFault(thrown)
@@ -54,7 +52,7 @@ async function answer(call: OperationRequest, door: ScimDoor): Promise<Page> {
 }
 
 /** @returns the name of the token. @throws Fault 401, 429. */
-function authenticate({ request, address }: OperationRequest, { config, failures }: ScimDoor): string {
+function authenticate({ request, address }: OperationRequest, { config, failures }: ScimService): string {
   const [, sent] = /^bearer +(\S{1,512})$/i.exec(request.headers.authorization ?? '') ?? []
   const given = Buffer.from(secretHash(sent ?? ''), 'hex')
   // Each is compared, so that the time says nothing of which.
@@ -65,23 +63,24 @@ function authenticate({ request, address }: OperationRequest, { config, failures
   throw new Fault('invalid_key', { message: 'Invalid SCIM token', headers: { 'WWW-Authenticate': 'Bearer realm="scim"' } })
 }
 
-async function source(call: OperationRequest, door: ScimDoor, name: string): Promise<ScimSource> {
-  const { config, levels, clock, refresh } = door
+async function source(call: OperationRequest, service: ScimService, name: string): Promise<ScimSource> {
+  const { config, management } = service
   // What another process has just made is found here.
-  await refresh()
+  await management.levels.renew()
   const { headers, socket } = call.request
   const address = ownAddress({ headers, overTls: isEncrypted(socket) }, config.server.publicUrl)
   if (address === undefined) throw new Fault('bad_request', { message: 'host: expected the name of the gateway' })
   return {
-    levels,
-    clock,
+    levels: management.levels,
+    clock: management.clock,
+    management,
     settings: config.scim,
     base: `${address}${BASE}`,
     origin: { actor: { kind: 'identity_provider', id: name, name }, address: call.address() },
   }
 }
 
-function scimCall({ method, path, query, request, readBody }: OperationRequest, { config }: ScimDoor) {
+function scimCall({ method, path, query, request, readBody }: OperationRequest, { config }: ScimService) {
   const { headers } = request
   return {
     method: method === 'HEAD' ? 'GET' : method,

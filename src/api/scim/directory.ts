@@ -1,8 +1,11 @@
 /** The people of an organisation as a SCIM service provider keeps them: its members, and the groups that put them into workspaces. */
+import { canonicalJson } from '../../core/audit-entries.ts'
 import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
+import type { Json } from '../../core/json.ts'
 import type { Level, LevelFields, LevelTree, Provisioned } from '../../core/levels.ts'
 import type { LevelSource } from '../key-entry.ts'
+import type { LevelsSource } from '../levels.ts'
 import type { ChangeSource } from '../origin.ts'
 import { ScimError } from './scim-error.ts'
 
@@ -29,6 +32,8 @@ export interface ScimSettings {
 export interface ScimSource extends ChangeSource {
   readonly levels: LevelSource
   readonly clock: Pick<Clock, 'now'>
+  /** The keys that workspaces have. */
+  readonly management: LevelsSource
   readonly settings: ScimSettings
   /** Address of the service, without a slash at its end. */
   readonly base: string
@@ -75,7 +80,7 @@ export async function changeLevel(source: ScimSource, { to, find }: Change): Pro
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     const level = find()
     const fields = to(level)
-    if (JSON.stringify(fields) === JSON.stringify(level.fields)) return level
+    if (sameFields(fields, level.fields)) return level
     const now = Math.floor(source.clock.now())
     const createdAt = level.version === 0 ? now : level.createdAt
     const next: Level = { ...level, fields, version: level.version + 1, createdAt, updatedAt: now }
@@ -85,6 +90,12 @@ export async function changeLevel(source: ScimSource, { to, find }: Change): Pro
     if (written === 'orphan') throw new ScimError(409, 'The organization has just been removed')
   }
   throw new Fault('unavailable', { message: 'The resource is changed too often', retryAfter: 1 })
+}
+
+/** Their order does not count. */
+function sameFields(fields: LevelFields, others: LevelFields): boolean {
+  const text = (each: LevelFields): string => canonicalJson(JSON.parse(JSON.stringify(each)) as Json)
+  return text(fields) === text(others)
 }
 
 /** @param more that are to be made. @throws ScimError 400 where there would be too many. */

@@ -1,4 +1,4 @@
-/** What a client finds out of the service (RFC 7644, 4). */
+/** Discovery: documents by which a client finds out what is served (RFC 7644, 4). */
 import type { JsonObject } from '../../core/json.ts'
 import { MAX_COUNT } from './listing.ts'
 import { ENTERPRISE_SCHEMA, GROUP, type ResourceKind, SCHEMAS, schemaBody, USER } from './schemas.ts'

@@ -98,7 +98,8 @@ function comparison(op: Operator, wanted: FilterValue, attribute: Attribute, val
   }
   if (attribute.type === 'boolean') {
     const flag = typeof wanted === 'string' ? wanted.toLowerCase() === 'true' : wanted
-    if (typeof flag !== 'boolean' || (op !== 'eq' && op !== 'ne')) throw bad(`${attribute.name} is compared by eq and ne, with true or false`)
+    if (typeof flag !== 'boolean' || (op !== 'eq' && op !== 'ne'))
+      throw bad(`${attribute.name} is compared by eq and ne, with true or false`)
     return (value) => values(value).includes(flag) === (op === 'eq')
   }
   if (op === 'ne') {

@@ -1,7 +1,7 @@
 /** Groups of the identity provider, each kept with the workspace or organisation whose members it has, and the rules that place them. */
 import { hash } from 'node:crypto'
 import type { Level, LevelTree, ProvisionedGroup } from '../../core/levels.ts'
-import { organizationFor, type GroupRule, type ScimSource, workspacesIn } from './directory.ts'
+import { type GroupRule, organizationFor, type ScimSource, workspacesIn } from './directory.ts'
 import { folded } from './paths.ts'
 import { ScimError } from './scim-error.ts'
 
@@ -59,8 +59,12 @@ export function placement(source: ScimSource, displayName: string): Placement {
   const rule = ruleFor(settings.groups.rules, displayName)
   if (rule) return { target: rule.workspace === undefined ? organization : ruledWorkspace(source, organization, rule.workspace) }
   const name = folded(displayName)
-  // Two names may have one slug: a group has the workspace whose name or slug it is written as.
-  const found = workspacesIn(levels.tree, organization.id).find(({ fields }) => folded(fields.name) === name || fields.slug === name)
+  const isOwned = ({ fields: { provisioned } }: Level): boolean =>
+    Object.values(provisioned?.groupRecords ?? {}).some((record) => record.isOwner === true)
+  // Two names may have one slug: the workspace of another group is not taken.
+  const found = workspacesIn(levels.tree, organization.id).find(
+    (level) => folded(level.fields.name) === name || (level.fields.slug === name && !isOwned(level)),
+  )
   if (found) return { target: found }
   return settings.groups.others === 'create' ? { create: true } : { target: organization }
 }

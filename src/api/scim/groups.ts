@@ -3,6 +3,7 @@ import { hash, randomUUID } from 'node:crypto'
 import type { Json, JsonObject } from '../../core/json.ts'
 import type { Level, ProvisionedGroup } from '../../core/levels.ts'
 import { plainName } from '../../core/plain-name.ts'
+import { allKeys } from '../key-entry.ts'
 import {
   changeLevel,
   checkVersion,
@@ -16,14 +17,14 @@ import {
   type ScimSource,
   timeText,
 } from './directory.ts'
+import { elementTest } from './filter-match.ts'
 import { type FoundGroup, freeSlug, groupsIndex, placement, ruleFor } from './group-records.ts'
 import { equalText, listReply, type Query } from './listing.ts'
 import { changeMembers, groupMembers, MAX_GROUP_MEMBERS } from './memberships.ts'
-import { elementTest } from './filter-match.ts'
 import { type PatchPath, patched, readOperations, type Verb } from './patch.ts'
+import { folded } from './paths.ts'
 import { leavesOut } from './projection.ts'
 import { GROUP, GROUP_SCHEMA } from './schemas.ts'
-import { folded } from './paths.ts'
 import { invalidValue, ScimError } from './scim-error.ts'
 import { readResource, readValue } from './written.ts'
 
@@ -109,7 +110,8 @@ function memberIds(members: Json): string[] {
   return (Array.isArray(members) ? members : []).map((each, at) => {
     const { value, type = 'User' } = each as JsonObject
     if (typeof value !== 'string') throw invalidValue(`members[${at}].value`, 'is required')
-    if (typeof type === 'string' && type.toLowerCase() !== 'user') throw invalidValue(`members[${at}].type`, 'expected User: groups have no groups')
+    if (typeof type === 'string' && type.toLowerCase() !== 'user')
+      throw invalidValue(`members[${at}].type`, 'expected User: groups have no groups')
     return value
   })
 }
@@ -138,7 +140,13 @@ export async function createGroup(source: ScimSource, body: JsonObject): Promise
   return oneGroup(source, group.id)
 }
 
-const plain = ({ displayName, externalId }: { readonly displayName: string; readonly externalId?: string | undefined }): Pick<ProvisionedGroup, 'displayName' | 'externalId'> => ({
+const plain = ({
+  displayName,
+  externalId,
+}: {
+  readonly displayName: string
+  readonly externalId?: string | undefined
+}): Pick<ProvisionedGroup, 'displayName' | 'externalId'> => ({
   displayName,
   ...(externalId === undefined ? {} : { externalId }),
 })
@@ -166,7 +174,12 @@ async function placeGroup(source: ScimSource, id: string, record: ProvisionedGro
 }
 
 /** @param record undefined: it is taken away. */
-async function writeRecord(source: ScimSource, { id: level, kind }: Level, id: string, record: ProvisionedGroup | undefined): Promise<Level> {
+async function writeRecord(
+  source: ScimSource,
+  { id: level, kind }: Level,
+  id: string,
+  record: ProvisionedGroup | undefined,
+): Promise<Level> {
   const find = (): Level => {
     const found = source.levels.tree.get(kind, level)
     if (!found) throw notFound(id)
@@ -213,7 +226,10 @@ export function patchGroup(source: ScimSource, { id, body, version }: Written): 
       return true
     }
     const given = names(patched(GROUP, plain(group.record), operations, take))
-    knownUsers(source, [...members].filter((each) => !before.has(each)))
+    knownUsers(
+      source,
+      [...members].filter((each) => !before.has(each)),
+    )
     if (members.size > MAX_GROUP_MEMBERS) throw invalidValue('members', `expected at most ${MAX_GROUP_MEMBERS}`)
     return rewrite(source, group, { before, given: { ...given, members } })
   })
@@ -275,15 +291,28 @@ async function rewrite(source: ScimSource, group: FoundGroup, { before, given }:
   return oneGroup(source, id)
 }
 
-/** Its members leave; the workspace stays, with its keys and what they have spent. @throws ScimError 404, 412. */
+/**
+ * Its members leave. The workspace stays with its keys and what they have spent; one that was made for the group goes with it where nothing
+ * else is in it.
+ * @throws ScimError 404, 412.
+ */
 export function removeGroup(source: ScimSource, id: string, version: string | undefined): Promise<void> {
   return inTurn(id, async () => {
     const group = oneGroup(source, id)
     const members = [...groupMembers(source, group)]
     if (version !== undefined) checkVersion(version, groupVersion(group.record, members))
     await changeMembers(source, group, { added: [], removed: members })
-    await writeRecord(source, group.target, id, undefined)
+    const workspace = await writeRecord(source, group.target, id, undefined)
+    if (group.record.isOwner === true && (await isUnused(source, workspace)))
+      await source.levels.remove(workspace.id, Math.floor(source.clock.now()), source.origin)
   })
+}
+
+/** True for a workspace without keys, members, budgets, rates and groups. */
+async function isUnused({ management, levels }: ScimSource, { id, fields }: Level): Promise<boolean> {
+  const { limits, rates, provisioned } = fields
+  if (provisioned || Object.keys(limits).length + Object.keys(rates).length > 0 || levels.tree.list('member', id).length > 0) return false
+  return !(await allKeys(management)).some((key) => key.levels?.workspace === id)
 }
 
 const running = new Map<string, Promise<unknown>>()

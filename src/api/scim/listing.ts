@@ -5,8 +5,8 @@ import { filterTest } from './filter-match.ts'
 import { findTarget, folded, valuesAt } from './paths.ts'
 import { type Projection, projector, readProjection } from './projection.ts'
 import { type ResourceKind, subAttributes } from './schemas.ts'
-import { checkSchemas } from './written.ts'
 import { ScimError } from './scim-error.ts'
+import { checkSchemas } from './written.ts'
 
 export const LIST_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:ListResponse'
 const SEARCH_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:SearchRequest'
@@ -39,7 +39,8 @@ function read(value: (name: string) => Json | undefined): Query {
   const filter = value('filter')
   const sortBy = value('sortBy')
   if (filter !== undefined && typeof filter !== 'string') throw new ScimError(400, 'filter: expected a text', 'invalidFilter')
-  if (sortBy !== undefined && typeof sortBy !== 'string') throw new ScimError(400, 'sortBy: expected the name of an attribute', 'invalidValue')
+  if (sortBy !== undefined && typeof sortBy !== 'string')
+    throw new ScimError(400, 'sortBy: expected the name of an attribute', 'invalidValue')
   const order = String(value('sortOrder') ?? 'ascending').toLowerCase()
   if (order !== 'ascending' && order !== 'descending')
     throw new ScimError(400, 'sortOrder: expected ascending or descending', 'invalidValue')
@@ -57,7 +58,8 @@ function read(value: (name: string) => Json | undefined): Query {
 function whole(name: string, value: Json | undefined, usual: number): number {
   if (value === undefined || value === '') return usual
   const number = typeof value === 'string' && /^-?\d{1,15}$/.test(value) ? Number(value) : value
-  if (typeof number !== 'number' || !Number.isSafeInteger(number)) throw new ScimError(400, `${name}: expected a whole number`, 'invalidValue')
+  if (typeof number !== 'number' || !Number.isSafeInteger(number))
+    throw new ScimError(400, `${name}: expected a whole number`, 'invalidValue')
   return number
 }
 

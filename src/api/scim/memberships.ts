@@ -1,7 +1,17 @@
 /** Memberships: the rows of members in the workspace or organisation of a group. */
 import { randomUUID } from 'node:crypto'
 import type { Level } from '../../core/levels.ts'
-import { changeLevel, checkCount, eachOne, findPerson, makeLevel, NOTHING_SET, organizationFor, provision, type ScimSource } from './directory.ts'
+import {
+  changeLevel,
+  checkCount,
+  eachOne,
+  findPerson,
+  makeLevel,
+  NOTHING_SET,
+  organizationFor,
+  provision,
+  type ScimSource,
+} from './directory.ts'
 import { type FoundGroup, roleFor } from './group-records.ts'
 import { ScimError } from './scim-error.ts'
 

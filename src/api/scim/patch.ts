@@ -83,7 +83,8 @@ export function patched(
   const copy = structuredClone(resource)
   for (const { verb, path, value } of operations) {
     if (path) change(kind, copy, { verb, path, value }, elsewhere)
-    else for (const [name, each = null] of Object.entries(value as JsonObject)) changeNamed(kind, copy, { verb, name, value: each }, elsewhere)
+    else
+      for (const [name, each = null] of Object.entries(value as JsonObject)) changeNamed(kind, copy, { verb, name, value: each }, elsewhere)
   }
   return copy
 }
@@ -129,6 +130,9 @@ interface AttributePath extends PatchPath {
   readonly attribute: Attribute
 }
 
+/** Sub-attributes of a value: an element with nothing else is none. */
+const LABELS: ReadonlySet<string> = new Set(['type', 'primary', 'display'])
+
 function remove(resource: JsonObject, path: AttributePath, value: Json | undefined): void {
   const { attribute, sub, filter, text } = path
   if (attribute.required) throw new ScimError(400, `${text}: is required`, 'mutability')
@@ -139,7 +143,11 @@ function remove(resource: JsonObject, path: AttributePath, value: Json | undefin
   if (!sub && !filter && value === undefined) delete part[attribute.name]
   else if (Array.isArray(before)) {
     const left = sub ? before.map((each) => (isMeant(each) ? withoutPart(each, sub) : each)) : before.filter((each) => !isMeant(each))
-    keep(part, attribute, left.filter((each) => !isObject(each) || Object.keys(each).length > 0))
+    keep(
+      part,
+      attribute,
+      left.filter((each) => !isObject(each) || Object.keys(each).some((name) => !LABELS.has(name))),
+    )
   } else if (sub) keep(part, attribute, withoutPart(before, sub))
   else delete part[attribute.name]
 }

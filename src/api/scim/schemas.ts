@@ -148,7 +148,7 @@ const userSchema: Schema = {
     ),
     plural('entitlements', 'Entitlements at the identity provider. They give no rights here.', []),
     plural('roles', 'Roles at the identity provider. They give no rights here.', []),
-    plural('x509Certificates', 'Certificates. They sign nobody in here.', [], { type: 'binary', caseExact: true }),
+    plural('x509Certificates', 'Certificates. They open nothing here.', [], { type: 'binary', caseExact: true }),
   ],
 }
 
@@ -161,10 +161,7 @@ const groupSchema: Schema = {
     complex(
       'members',
       'Its users.',
-      [
-        ...membershipParts('User'),
-        attribute('type', 'Kind of the member.', { mutability: 'immutable', canonicalValues: ['User'] }),
-      ],
+      [...membershipParts('User'), attribute('type', 'Kind of the member.', { mutability: 'immutable', canonicalValues: ['User'] })],
       { multiValued: true },
     ),
   ],
@@ -301,4 +298,3 @@ export const SCHEMAS: readonly Schema[] = [userSchema, groupSchema, enterpriseSc
 
 /** As it is published. */
 export const schemaBody = (schema: Schema): JsonObject => JSON.parse(JSON.stringify(schema)) as JsonObject
-

@@ -107,7 +107,8 @@ function decoded(part: string): string {
 }
 
 const nowhere = ({ path }: ScimCall): ScimError => new ScimError(404, `No such path: ${path.slice(0, 200)}`)
-const notAllowed = (allowed: string): ScimError => new ScimError(405, `Method not allowed, expected ${allowed}`, undefined, { Allow: allowed })
+const notAllowed = (allowed: string): ScimError =>
+  new ScimError(405, `Method not allowed, expected ${allowed}`, undefined, { Allow: allowed })
 
 function discover({ method, query }: ScimCall, body: JsonObject): ScimReply {
   if (method !== 'GET') throw notAllowed('GET')
@@ -197,7 +198,8 @@ function isSame(known: string, version: string): boolean {
 async function searchAll(call: ScimCall, source: ScimSource): Promise<ScimReply> {
   if (call.method !== 'POST') throw notAllowed('POST')
   const query = readSearch(await call.body())
-  if (query.sortBy !== undefined) throw new ScimError(400, 'sortBy: expected one of the paths /Users/.search and /Groups/.search', 'invalidValue')
+  if (query.sortBy !== undefined)
+    throw new ScimError(400, 'sortBy: expected one of the paths /Users/.search and /Groups/.search', 'invalidValue')
   const { startIndex, count } = query
   const users = matching(() => listUsers(source, query))
   const before = users?.total ?? 0
@@ -219,4 +221,3 @@ function matching(list: () => JsonObject): { readonly total: number; readonly re
     throw thrown
   }
 }
-

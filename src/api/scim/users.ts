@@ -125,7 +125,9 @@ function userFields(before: LevelFields, body: JsonObject): LevelFields {
   if (Buffer.byteLength(JSON.stringify(body)) > MAX_USER_BYTES)
     throw new ScimError(400, `The attributes of a user may have ${MAX_USER_BYTES} bytes`, 'invalidValue')
   const formatted = typeof name === 'object' && name !== null && !Array.isArray(name) ? name.formatted : undefined
-  const shown = [displayName, formatted, userId].map((each) => (typeof each === 'string' ? plainName(each).trim() : '')).find((each) => each !== '')
+  const shown = [displayName, formatted, userId]
+    .map((each) => (typeof each === 'string' ? plainName(each).trim() : ''))
+    .find((each) => each !== '')
   const fields = { ...before, userId, name: (shown ?? userId).slice(0, MAX_NAME_LENGTH).toWellFormed() }
   const disabled = active === undefined ? before.disabled : active === false
   return provision({ ...fields, disabled }, { attributes: body, isRemoved: undefined })
@@ -142,7 +144,7 @@ export async function createUser(source: ScimSource, body: JsonObject): Promise<
     // One that was removed before comes back, with what it has spent and what holds for it.
     const find = (): Level => {
       const now = levels.tree.get('member', known.id)
-      if (!now || now.fields.provisioned?.isRemoved !== true) throw nameTaken()
+      if (now?.fields.provisioned?.isRemoved !== true) throw nameTaken()
       return now
     }
     return changeLevel(source, { find, to: (level) => userFields(level.fields, given) })

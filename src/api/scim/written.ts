@@ -12,7 +12,7 @@ const MAX_TEXT_LENGTH = 8_192
 /** Elements of a multi-valued attribute; members of a group are bounded elsewhere. */
 const MAX_ELEMENTS = 100
 
-/** What the gateway makes itself. A body may repeat it, as one does that was read before (RFC 7644, 3.5.1). */
+/** True for what the gateway makes itself. A body may repeat it, as one does that was read before (RFC 7644, 3.5.1). */
 const isOurs = ({ mutability }: Attribute): boolean => mutability === 'readOnly'
 
 /**
@@ -63,7 +63,8 @@ export function readValue(attribute: Attribute, value: Json, at: string): Json |
   if (!attribute.multiValued) return readOne(attribute, value, at)
   const list = Array.isArray(value) ? value : [value]
   // The sizes of groups are looked at where members are written.
-  if (list.length > MAX_ELEMENTS && attribute !== GROUP.attributes.get('members')) throw invalidValue(at, `expected at most ${MAX_ELEMENTS} values`)
+  if (list.length > MAX_ELEMENTS && attribute !== GROUP.attributes.get('members'))
+    throw invalidValue(at, `expected at most ${MAX_ELEMENTS} values`)
   const read = list.map((each, place) => readOne(attribute, each, `${at}[${place}]`)).filter((each) => each !== undefined)
   if (read.filter((each) => isObject(each) && each.primary === true).length > 1)
     throw invalidValue(at, 'expected at most one value that is primary')

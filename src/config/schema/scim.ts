@@ -16,7 +16,9 @@ const token = closed('One token of an identity provider.', {
 
 const rule = closed('One rule.', {
   group: line('Display name of the group at the identity provider; `*` stands for any text, and case does not count.', 256),
-  workspace: Type.Optional(line('Slug or id of the workspace whose members its users are. If unset: they are members of the organization.', 64)),
+  workspace: Type.Optional(
+    line('Slug or id of the workspace whose members its users are. If unset: they are members of the organization.', 64),
+  ),
   role: withDefault(choiceField('Role of its users there.', MEMBER_ROLES), 'member'),
 })
 
