@@ -187,10 +187,13 @@ const DEFAULTS: readonly Level[] = [
 /** A default level as it is before its first change. */
 export const defaultLevel = (id: string): Level | undefined => DEFAULTS.find((level) => level.id === id)
 
+const belowPlace = (kind: LevelKind, parent: string): string => `${kind} ${parent}`
+
 /** All levels that are there, found by id and by name. */
 export class LevelTree {
   private readonly byId = new Map<string, Level>()
   private readonly byHandle = new Map<string, Level>()
+  /** Ids by the kind and the level above: an organisation has few workspaces beside many members. */
   private readonly below = new Map<string, Set<string>>()
   private readonly counts = new Map<LevelKind, number>()
   /** Another number after every change. */
@@ -209,8 +212,9 @@ export class LevelTree {
     this.counts.set(level.kind, this.count(level.kind) + 1)
     this.byHandle.set(levelHandle(level), level)
     if (level.parent === null) return
-    const siblings = this.below.get(level.parent) ?? new Set<string>()
-    this.below.set(level.parent, siblings.add(level.id))
+    const place = belowPlace(level.kind, level.parent)
+    const siblings = this.below.get(place) ?? new Set<string>()
+    this.below.set(place, siblings.add(level.id))
   }
 
   remove(id: string): void {
@@ -222,7 +226,7 @@ export class LevelTree {
     const handle = levelHandle(level)
     // Another level may have taken its name in the same reading.
     if (this.byHandle.get(handle) === level) this.byHandle.delete(handle)
-    if (level.parent !== null) this.below.get(level.parent)?.delete(id)
+    if (level.parent !== null) this.below.get(belowPlace(level.kind, level.parent))?.delete(id)
   }
 
   clear(): void {
@@ -259,7 +263,7 @@ export class LevelTree {
 
   /** Levels of a kind, the oldest first, with the default one. @param parent of theirs; absent: of all. */
   list(kind: LevelKind, parent?: string): Level[] {
-    const ids = parent === undefined ? this.byId.keys() : (this.below.get(parent) ?? [])
+    const ids = parent === undefined ? this.byId.keys() : (this.below.get(belowPlace(kind, parent)) ?? [])
     const found: Level[] = []
     for (const id of ids) {
       const level = this.byId.get(id)

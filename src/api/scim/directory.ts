@@ -100,7 +100,7 @@ function sameFields(fields: LevelFields, others: LevelFields): boolean {
 
 /** @param more that are to be made. @throws ScimError 400 where there would be too many. */
 export function checkCount({ levels: { tree } }: ScimSource, more: number): void {
-  if (more > 0 && tree.list('member').length + more > MAX_MEMBERS)
+  if (more > 0 && tree.count('member') + more > MAX_MEMBERS)
     throw new ScimError(400, `There are ${MAX_MEMBERS} members and memberships, which is the most`)
 }
 
