@@ -33,5 +33,8 @@ t.test('every check of scim2-tester holds', { skip, timeout: 280_000 }, async (t
         `${title} of ${type}`,
       )
   const wrong = await promisify(execFile)(python, [...words.slice(0, 2), 'a-wrong-token'], { timeout: 240_000 })
-  t.ok((JSON.parse(wrong.stdout) as Result[]).some(({ status }) => status === 'ERROR'), 'a mistake is found')
+  t.ok(
+    (JSON.parse(wrong.stdout) as Result[]).some(({ status }) => status === 'ERROR'),
+    'a mistake is found',
+  )
 })

@@ -83,7 +83,12 @@ export interface ScimScene<SomeClock = FakeClock> {
 /** @param settings of `scim` beside the token, as YAML. @param more of the file. */
 export async function startScim<SomeClock extends Clock = FakeClock>(
   t: Test,
-  { settings = '', more = '', auth = '', clock = new FakeClock() as unknown as SomeClock }: { settings?: string; more?: string; auth?: string; clock?: SomeClock } = {},
+  {
+    settings = '',
+    more = '',
+    auth = '',
+    clock = new FakeClock() as unknown as SomeClock,
+  }: { settings?: string; more?: string; auth?: string; clock?: SomeClock } = {},
 ): Promise<ScimScene<SomeClock>> {
   const yaml = `
 auth:

@@ -189,6 +189,8 @@ async function writeRecord(
     find,
     to: ({ fields }) => {
       const { [id]: _, ...others } = fields.provisioned?.groupRecords ?? {}
+      // Groups of one name are placed alike: of two that are made at once, one finds the other here.
+      if (record && Object.values(others).some((each) => folded(each.displayName) === folded(record.displayName))) throw nameTaken()
       const groupRecords = record ? { ...others, [id]: record } : others
       const renamed = record?.isOwner === true ? { name: record.displayName.slice(0, MAX_NAME_LENGTH).toWellFormed() } : {}
       return provision({ ...fields, ...renamed }, { groupRecords: Object.keys(groupRecords).length === 0 ? undefined : groupRecords })

@@ -63,10 +63,10 @@ t.test('a renamed and a removed user leave no row behind', async (t) => {
   const [ada = '', bob = ''] = await people(scim, 'ada', 'bob')
   const { body } = await scim.addGroup('Web', [ada, bob])
   await scim.patch(`/Users/${ada}`, [{ op: 'replace', path: 'userName', value: 'lovelace@acme.example' }])
-  t.same(
-    (await memberRows(scene, '/workspaces/web')).map(({ user_id }) => user_id).toSorted(),
-    ['bob@acme.example', 'lovelace@acme.example'],
-  )
+  t.same((await memberRows(scene, '/workspaces/web')).map(({ user_id }) => user_id).toSorted(), [
+    'bob@acme.example',
+    'lovelace@acme.example',
+  ])
   await scim.call('DELETE', `/Users/${bob}`)
   t.same(await memberRows(scene, '/workspaces/web'), [{ user_id: 'lovelace@acme.example', role: 'member' }])
   t.same(await scim.members(String(body.id)), [ada])
@@ -156,7 +156,9 @@ t.test('ten thousand users: lists page by page, and a group of all of them', { t
   const count = 10_000
   const ids: string[] = []
   for (let at = 0; at < count; at += 100) {
-    const page = await Promise.all(Array.from({ length: 100 }, (_, more) => scim.addUser(`u${at + more}@acme.example`, { externalId: `x${at + more}` })))
+    const page = await Promise.all(
+      Array.from({ length: 100 }, (_, more) => scim.addUser(`u${at + more}@acme.example`, { externalId: `x${at + more}` })),
+    )
     ids.push(...page.map(({ body }) => String(body.id)))
   }
   const timed = async <T>(name: string, most: number, work: () => Promise<T>): Promise<T> => {
@@ -183,7 +185,10 @@ t.test('ten thousand users: lists page by page, and a group of all of them', { t
   const value = ids.map((each) => ({ value: each }))
   t.equal((await timed('add all', 120_000, () => scim.patch(path, [{ op: 'add', path: 'members', value }]))).status, 204)
   t.equal((await timed('read all', 10_000, () => scim.members(String(body.id)))).length, count)
-  t.equal((await timed('add one', 5_000, () => scim.patch(path, [{ op: 'add', path: 'members', value: [{ value: ids[0] ?? '' }] }]))).status, 204)
+  t.equal(
+    (await timed('add one', 5_000, () => scim.patch(path, [{ op: 'add', path: 'members', value: [{ value: ids[0] ?? '' }] }]))).status,
+    204,
+  )
   const single = ids.slice(0, 9_990).map((each) => ({ op: 'remove', path: `members[value eq "${each}"]` }))
   t.equal((await timed('remove one by one', 120_000, () => scim.patch(path, single))).status, 204)
   t.equal((await scim.members(String(body.id))).length, 10)
@@ -196,8 +201,13 @@ t.test('huge bodies are refused by their field', async (t) => {
   await every(t, 'refusals', async (t) => {
     t.match(await scim.patch(`/Groups/${body.id}`, Array(10_001).fill({ op: 'remove', path: 'members' })), { status: 400 })
     t.match(await scim.patch(`/Groups/${body.id}`, [{ op: 'add', path: 'members', value: many }]), { status: 400 })
-    t.match(await scim.addUser('x', { emails: Array.from({ length: 100 }, (_, at) => ({ value: `${'x'.repeat(500)}${at}` })) }), { status: 400 })
-    t.equal((await scim.call('POST', '/Users', `{"schemas":["${USER_URN}"],"userName":"x","title":"${'x'.repeat(9 * 1024 * 1024)}"}`)).status, 413)
+    t.match(await scim.addUser('x', { emails: Array.from({ length: 100 }, (_, at) => ({ value: `${'x'.repeat(500)}${at}` })) }), {
+      status: 400,
+    })
+    t.equal(
+      (await scim.call('POST', '/Users', `{"schemas":["${USER_URN}"],"userName":"x","title":"${'x'.repeat(9 * 1024 * 1024)}"}`)).status,
+      413,
+    )
     t.equal((await scim.call('POST', '/Users', '['.repeat(5_000))).status, 400)
   })
 })

@@ -58,7 +58,9 @@ t.test('patches of Entra ID are taken as they are meant', async (t) => {
   t.match(await after({ op: 'Replace', path: 'active', value: 'False' }), { active: false })
   t.match(await after({ op: 'replace', value: { active: 'True' } }), { active: true })
   t.match(await after({ op: 'Add', path: work, value: 'ada@acme.example' }), { emails: [{ type: 'work', value: 'ada@acme.example' }] })
-  t.same((await after({ op: 'Replace', path: work, value: 'lovelace@acme.example' })).emails, [{ type: 'work', value: 'lovelace@acme.example' }])
+  t.same((await after({ op: 'Replace', path: work, value: 'lovelace@acme.example' })).emails, [
+    { type: 'work', value: 'lovelace@acme.example' },
+  ])
   t.match(await after({ op: 'Replace', path: 'phoneNumbers[type eq "mobile"].value', value: '+1' }), {
     phoneNumbers: [{ type: 'mobile', value: '+1' }],
   })
@@ -100,7 +102,13 @@ t.test('a wrong request is refused with its scimType, and changes nothing', asyn
     [[{ op: 'remove', path: 'userName' }], 'mutability'],
     [[{ op: 'replace', path: 'active', value: 'maybe' }], 'invalidValue'],
     [[{ op: 'replace', path: 'title', value: { a: 1 } }], 'invalidValue'],
-    [[{ op: 'replace', path: 'title', value: 'Countess' }, { op: 'add', path: '__proto__.polluted', value: 1 }], 'invalidPath'],
+    [
+      [
+        { op: 'replace', path: 'title', value: 'Countess' },
+        { op: 'add', path: '__proto__.polluted', value: 1 },
+      ],
+      'invalidPath',
+    ],
     [[{ op: 'add', value: { userName: '' } }], 'invalidValue'],
     [[{ op: 'add', path: 'emails', value: Array.from({ length: 101 }, (_, at) => ({ value: `${at}@x.example` })) }], 'invalidValue'],
   ]
@@ -113,7 +121,15 @@ t.test('a wrong request is refused with its scimType, and changes nothing', asyn
   t.equal(({} as JsonObject).polluted, undefined)
   t.same((await scim.get(path)).body, made)
   t.match(await scim.call('POST', '/Users', { userName: 'x' }), { status: 400, body: { scimType: 'invalidSyntax' } })
-  t.match(await scim.addUser('x', { emails: [{ value: 'a', primary: true }, { value: 'b', primary: true }] }), { status: 400 })
+  t.match(
+    await scim.addUser('x', {
+      emails: [
+        { value: 'a', primary: true },
+        { value: 'b', primary: true },
+      ],
+    }),
+    { status: 400 },
+  )
   t.match(await scim.addUser('a\u202eb'), { status: 400, body: { detail: /^userName: / } })
   t.match(await scim.call('POST', '/Users', '{'), { status: 400, body: { status: '400' } })
   t.match(await scim.addUser('long', { title: 'x'.repeat(9_000) }), { status: 400, body: { detail: /^title: / } })
@@ -129,7 +145,9 @@ t.test('a userName is there once, whatever the case and spelling of its letters'
     status: 409,
     body: { scimType: 'uniqueness' },
   })
-  const runs = await Promise.all(Array.from({ length: 12 }, (_, at) => scim.addUser(at % 2 === 0 ? 'eve@acme.example' : 'EVE@acme.example')))
+  const runs = await Promise.all(
+    Array.from({ length: 12 }, (_, at) => scim.addUser(at % 2 === 0 ? 'eve@acme.example' : 'EVE@acme.example')),
+  )
   t.equal(runs.filter(({ status }) => status === 201).length, 1, 'two runs at once make one user')
   t.equal(runs.filter(({ status }) => status === 409).length, 11)
 })
@@ -180,7 +198,11 @@ t.test('lists are filtered, sorted, paged and cut to attributes', async (t) => {
   const names = ['carol', 'Ada', 'bob', 'dave']
   for (const [at, name] of names.entries()) {
     await clock.advance(1_000)
-    await scim.addUser(`${name}@acme.example`, { externalId: `e${at}`, title: at % 2 === 0 ? 'even' : 'odd', emails: [{ value: `${name}@x.example`, type: 'work' }] })
+    await scim.addUser(`${name}@acme.example`, {
+      externalId: `e${at}`,
+      title: at % 2 === 0 ? 'even' : 'odd',
+      emails: [{ value: `${name}@x.example`, type: 'work' }],
+    })
   }
   const shown = async (query: string): Promise<string[]> =>
     (await scim.list(`/Users?${query}`)).resources.map(({ userName }) => String(userName).split('@')[0] ?? '')
@@ -263,7 +285,12 @@ t.test('the audit log has each change, by the identity provider', async (t) => {
   const entries = page.map(({ entry }) => JSON.parse(entry) as JsonObject).filter(({ subject }) => subject === made.id)
   const actor = { kind: 'identity_provider', id: 'entra', name: 'entra' }
   t.match(entries, [
-    { action: 'member.created', actor, address: '127.0.0.1', after: { userId: 'ada@acme.example', provisioned_attributes: ['active', 'phoneNumbers', 'userName'] } },
+    {
+      action: 'member.created',
+      actor,
+      address: '127.0.0.1',
+      after: { userId: 'ada@acme.example', provisioned_attributes: ['active', 'phoneNumbers', 'userName'] },
+    },
     { action: 'member.changed', actor, before: { provisioned_version: 1 }, after: { provisioned_version: 2 } },
     { action: 'member.changed', actor, before: { disabled: false, name: 'ada@acme.example' }, after: { disabled: true, name: 'Ada' } },
     { action: 'member.changed', actor, after: { provisioning_ended: true } },

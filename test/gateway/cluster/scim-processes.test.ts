@@ -23,8 +23,9 @@ t.test('two programs are one service', { skip: !servers }, async (t) => {
   const key = String((await manage(here, '/keys', 'POST', { name: 'of ada', member_id: ada.id as string })).key)
   for (const at of [here, there])
     await eventually('the key is known', async () => (await ask(at, { key, path: '/v1/key', method: 'GET' })).status === 200)
-  const seen = async (at: Member): Promise<number[]> =>
-    [...new Set((await Promise.all(Array.from({ length: 12 }, () => ask(at, { key })))).map(({ status }) => status))]
+  const seen = async (at: Member): Promise<number[]> => [
+    ...new Set((await Promise.all(Array.from({ length: 12 }, () => ask(at, { key })))).map(({ status }) => status)),
+  ]
   for (const [scim, active, status] of [
     [one, 'False', 403],
     [other, 'True', 200],
@@ -48,7 +49,9 @@ t.test('two programs are one service', { skip: !servers }, async (t) => {
   t.same(groups.map(({ status }) => status).toSorted(), [201, 409])
   const group = String(groups.find(({ status }) => status === 201)?.body.id)
   const added = await Promise.all(
-    ids.flatMap((value) => [one, other].map((scim) => scim.patch(`/Groups/${group}`, [{ op: 'Add', path: 'members', value: [{ value }] }]))),
+    ids.flatMap((value) =>
+      [one, other].map((scim) => scim.patch(`/Groups/${group}`, [{ op: 'Add', path: 'members', value: [{ value }] }])),
+    ),
   )
   t.same([...new Set(added.map(({ status }) => status))], [204])
   for (const scim of [one, other]) t.same((await scim.members(group)).toSorted(), ids.toSorted(), 'no member is lost')
