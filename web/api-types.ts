@@ -166,6 +166,7 @@ readonly runs_out_at: string | null
 export type BudgetsReply = {
 readonly data: readonly ({
 readonly name: string
+readonly kind: Word<'budget' | 'organization' | 'workspace' | 'member'>
 readonly is_defined: boolean
 readonly parent: string | null
 readonly children: readonly (string)[]
@@ -883,6 +884,7 @@ readonly updated_at: string | null
 readonly expires_at: string | null
 readonly creator_user_id: string | null
 readonly workspace_id: string
+readonly member_id: string | null
 readonly role: Word<'member' | 'viewer' | 'billing' | 'admin' | 'owner'> | null
 readonly is_management_key: boolean
 readonly source: Word<'configuration' | 'store'>

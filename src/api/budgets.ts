@@ -1,9 +1,16 @@
-/** GET /v1/budgets: the budgets of the configuration, what the keys under them have spent, and which keys those are. */
+/**
+ * GET /v1/budgets: the budgets of the configuration, and the levels of organisations that have limits; what the keys under each have spent,
+ * and which keys those are.
+ */
 
+import type { JsonObject } from '../core/json.ts'
+import { LEVEL_KINDS, type LevelTree, levelName } from '../core/levels.ts'
 import { usd } from '../core/money.ts'
 import { budgetLevels, budgetNamed, ownAllowances, type SharedBudget } from '../core/shared-budget.ts'
 import { windowEnd } from '../core/windows.ts'
 import type { CreditBook } from '../ledger/allowance.ts'
+import { placesIn } from '../ledger/placed-keys.ts'
+import type { ApiKey } from '../plugin-api/key.ts'
 import { allKeys, type KeySource } from './key-entry.ts'
 import { type ApiReply, ok } from './reply.ts'
 
@@ -12,42 +19,92 @@ export type BudgetSource = Pick<KeySource, 'budgets' | 'levels' | 'configured' |
 /** Keys that are named with a budget: `GET /v1/keys?parent=` lists all of them. */
 const MAX_SHOWN_KEYS = 100
 
+interface ListedBudget {
+  readonly budget: SharedBudget
+  readonly isDefined: boolean
+  readonly keys: readonly ApiKey[]
+}
+
 /** Amounts are USD. A budget that keys still name and the configuration no more has is listed with nothing to spend. */
 export async function listBudgets(source: BudgetSource): Promise<ApiReply> {
-  const { budgets, credit, clock } = source
+  const { credit, levels, clock } = source
   const keys = await allKeys(source)
-  const names = new Set([...Object.keys(budgets), ...keys.flatMap(({ parent }) => parent ?? [])])
-  const named = Array.from(names, (name) => budgetNamed(name, budgets))
-  await credit.refresh?.(named.map(({ identity }) => identity))
+  const tree = levels?.tree
+  const listed = [...writtenBudgets(source, keys), ...(tree ? levelBudgets(tree, keys) : [])]
+  await credit.refresh?.(listed.map(({ budget }) => budget.identity))
   const now = clock.now()
+  const byIdentity = new Map(listed.map(({ budget }) => [budget.identity, budget]))
+  // Levels without limits are not listed.
+  const parents = new Map(listed.map(({ budget }) => [budget, budget.above.find(({ identity }) => byIdentity.has(identity))]))
+  const children = Map.groupBy(byIdentity.values(), (budget) => parents.get(budget)?.identity)
+  return ok({ data: listed.map((each) => budgetEntry(each, { parents, children, tree, credit, now })) })
+}
+
+function writtenBudgets({ budgets }: BudgetSource, keys: readonly ApiKey[]): ListedBudget[] {
   const drawing = Map.groupBy(keys, ({ parent }) => parent)
-  return ok({
-    data: named.map((budget) => {
-      const account = credit.account(budget.identity)
-      const under = drawing.get(budget.name) ?? []
-      return {
-        name: budget.name,
-        is_defined: Object.hasOwn(budgets, budget.name),
-        parent: budget.above[0]?.name ?? null,
-        children: named.flatMap(({ name, above }) => (above[0]?.name === budget.name ? [name] : [])),
-        remaining: usd(Math.min(...budgetLevels(budget).map((level) => budgetLeft(level, credit)))),
-        windows: ownAllowances(budget).map(({ limit, limitReset }) => ({
-          window: limitReset ?? 'lifetime',
-          limit_usd: usd(limit),
-          used: usd(account.counted(limitReset)),
-          remaining: usd(account.tightest([{ limit, limitReset }])?.left ?? 0),
-          resets_at: limitReset ? new Date(windowEnd(limitReset, now)).toISOString() : null,
-        })),
-        held: usd(account.held),
-        key_count: under.length,
-        keys: under.slice(0, MAX_SHOWN_KEYS).map(({ hash, name }) => ({ hash, name })),
-      }
-    }),
+  const names = new Set([...Object.keys(budgets), ...keys.flatMap(({ parent }) => parent ?? [])])
+  return Array.from(names, (name) => ({
+    budget: budgetNamed(name, budgets),
+    isDefined: Object.hasOwn(budgets, name),
+    keys: drawing.get(name) ?? [],
+  }))
+}
+
+/** Those with a limit: an installation may have thousands of members without one. */
+function levelBudgets(tree: LevelTree, keys: readonly ApiKey[]): ListedBudget[] {
+  const limited = LEVEL_KINDS.flatMap((kind) => tree.list(kind)).filter(({ fields }) => Object.keys(fields.limits).length > 0)
+  const places = placesIn(tree)
+  // Those right below a level: no other one comes between.
+  const below = Map.groupBy(keys, ({ levels }) => levels && (levels.members[0] ?? levels.workspace))
+  return limited.flatMap((level) => {
+    const budget = places.budgetAt(level)
+    return budget ? [{ budget, isDefined: true, keys: below.get(level.id) ?? [] }] : []
   })
 }
 
-/** Nano-dollars that its own limits leave to all that is under it, open requests with what they hold. */
-export function budgetLeft(budget: SharedBudget, credit: CreditBook): number {
+interface Listing {
+  readonly parents: ReadonlyMap<SharedBudget, SharedBudget | undefined>
+  /** By the identity of the budget above. */
+  readonly children: ReadonlyMap<string | undefined, readonly SharedBudget[]>
+  readonly tree: LevelTree | undefined
+  readonly credit: CreditBook
+  /** Milliseconds since the epoch. */
+  readonly now: number
+}
+
+function budgetEntry({ budget, isDefined, keys }: ListedBudget, { parents, children, tree, credit, now }: Listing): JsonObject {
+  const account = credit.account(budget.identity)
+  const above = parents.get(budget)
+  return {
+    name: shownName(budget, tree),
+    kind: budget.kind,
+    is_defined: isDefined,
+    parent: above ? shownName(above, tree) : null,
+    children: (children.get(budget.identity) ?? []).map((each) => shownName(each, tree)),
+    remaining: usd(Math.min(...budgetLevels(budget).flatMap((level) => budgetLeft(level, credit) ?? []))),
+    windows: ownAllowances(budget).map(({ limit, limitReset }) => ({
+      window: limitReset ?? 'lifetime',
+      limit_usd: usd(limit),
+      used: usd(account.counted(limitReset)),
+      remaining: usd(account.tightest([{ limit, limitReset }])?.left ?? 0),
+      resets_at: limitReset ? new Date(windowEnd(limitReset, now)).toISOString() : null,
+    })),
+    held: usd(account.held),
+    key_count: keys.length,
+    keys: keys.slice(0, MAX_SHOWN_KEYS).map(({ hash, name }) => ({ hash, name })),
+  }
+}
+
+/** Names of levels have a word and a colon in front, which no budget of the configuration has: two of them never look alike. */
+function shownName({ kind, name, identity }: SharedBudget, tree: LevelTree | undefined): string {
+  if (kind === 'budget') return name
+  const level = kind === 'member' ? tree?.get(kind, identity.slice(kind.length + 1)) : undefined
+  const group = level && (tree?.get('workspace', level.parent ?? '') ?? tree?.get('organization', level.parent ?? ''))
+  return group ? `${kind}:${levelName(group)}/${name}` : `${kind}:${name}`
+}
+
+/** Nano-dollars that its own limits leave to all that is under it, open requests with what they hold; undefined where it has none. */
+export function budgetLeft(budget: SharedBudget, credit: CreditBook): number | undefined {
   const own = ownAllowances(budget).map(({ limit, limitReset }) => ({ limit, limitReset }))
-  return credit.account(budget.identity).tightest(own)?.left ?? 0
+  return credit.account(budget.identity).tightest(own)?.left
 }

@@ -5,6 +5,7 @@ import { badField } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { BY_DAY } from '../core/ledger-counts.ts'
 import { entryGeneration, type LedgerEntry, movedBy } from '../core/ledger-entries.ts'
+import { ORGANIZATION } from '../core/levels.ts'
 import { usdText } from '../core/money-text.ts'
 import { type ChargeGroup, type ChargeStatement, type ChargeSum, ChargeSums } from '../ledger/charge-sums.ts'
 import { Pace } from '../ledger/pace.ts'
@@ -15,11 +16,11 @@ import type { StoredKey } from '../store/keys.ts'
 import { day, isoDay } from './activity.ts'
 import { countColumns, shownCounts } from './count-fields.ts'
 import type { CsvList } from './described-operation.ts'
-import { allKeys, type KeySource } from './key-entry.ts'
+import { allKeys, type KeySource, keyWorkspace } from './key-entry.ts'
 import { list } from './parameters.ts'
 import { type ApiReply, ok } from './reply.ts'
 
-export interface ChargebackSource extends Pick<KeySource, 'configured' | 'store' | 'clock'> {
+export interface ChargebackSource extends Pick<KeySource, 'configured' | 'store' | 'clock' | 'levels'> {
   readonly scans: Pick<LedgerLists, 'charges'>
 }
 
@@ -41,6 +42,12 @@ const named = (text: string): string | null => (text === '' ? null : text)
 const GROUPS: Readonly<Record<string, Group>> = {
   day: { kept: 'day', columns: ['date'], fields: (sum) => ({ date: isoDay(sum.day) }) },
   parent: { kept: 'key', columns: ['parent'], fields: (_, key) => ({ parent: key?.parent ?? null }) },
+  organization: {
+    kept: 'key',
+    columns: ['organization_id'],
+    fields: (_, key) => ({ organization_id: key ? ((key.issuer ?? key).levels?.organization ?? ORGANIZATION) : null }),
+  },
+  workspace: { kept: 'key', columns: ['workspace_id'], fields: (_, key) => ({ workspace_id: key ? keyWorkspace(key) : null }) },
   member: { kept: 'key', columns: ['creator_user_id'], fields: (_, key) => ({ creator_user_id: key?.creator ?? null }) },
   key: {
     kept: 'key',

@@ -19,26 +19,32 @@ export async function readCredits(source: KeySource): Promise<ApiReply> {
   const usage = source.credit.settled
   let left = 0n
   /** Sum that the keys and budgets right below each budget may still spend by their own limits; undefined where one of them has no limit. */
-  const drawn = new Map<SharedBudget, bigint | undefined>()
+  const drawn = new Map<string, bigint | undefined>()
+  const found = new Map<string, SharedBudget>()
+  const draw = (budget: SharedBudget, amount: bigint | undefined): void => {
+    const { identity } = budget
+    for (const level of budgetLevels(budget)) if (!found.has(level.identity)) found.set(level.identity, level)
+    drawn.set(identity, plus(drawn.has(identity) ? drawn.get(identity) : 0n, amount))
+  }
   for (const key of keys) {
-    if (key.disabled || isManager(key) || (key.expiresAt !== null && key.expiresAt <= now)) continue
+    if (key.disabled || key.levels?.refusal !== undefined || isManager(key) || (key.expiresAt !== null && key.expiresAt <= now)) continue
     // An issued key draws on the limit of its issuer: its own one adds nothing.
     if (key.issuer && key.issuer.limit !== null) continue
     const own = key.limit === null ? undefined : BigInt(key.limit) - source.credit.account(key.identity).counted(key.limitReset)
     const unspent = own === undefined || own > 0n ? own : 0n
     const budget = key.budget ?? key.issuer?.budget
-    if (budget) drawn.set(budget, plus(drawn.has(budget) ? drawn.get(budget) : 0n, unspent))
+    if (budget) draw(budget, unspent)
     else if (unspent !== undefined) left += unspent
   }
   // The lowest levels first: what each leaves to its keys is drawn from the one above it.
-  const budgets = [...new Set([...drawn.keys()].flatMap(budgetLevels))].sort((a, b) => b.above.length - a.above.length)
-  for (const budget of budgets) {
-    const wanted = drawn.get(budget)
-    const most = BigInt(budgetLeft(budget, source.credit))
-    const own = wanted === undefined || wanted > most ? most : wanted
+  for (const budget of [...found.values()].sort((a, b) => b.above.length - a.above.length)) {
+    const wanted = drawn.get(budget.identity)
+    const limit = budgetLeft(budget, source.credit)
+    const most = limit === undefined ? undefined : BigInt(limit)
+    const own = wanted === undefined || (most !== undefined && wanted > most) ? most : wanted
     const above = budget.above[0]
-    if (above) drawn.set(above, plus(drawn.has(above) ? drawn.get(above) : 0n, own))
-    else left += own
+    if (above) draw(above, own)
+    else if (own !== undefined) left += own
   }
   return ok({ data: { total_credits: usd(usage + left), total_usage: usd(usage) } })
 }

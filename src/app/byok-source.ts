@@ -1,5 +1,5 @@
 /** Dependencies of commands on keys of providers that teams bring, where no catalogue is at hand: in the owner of workers, and beside a gateway. */
-import type { ByokSource } from '../api/index.ts'
+import type { ByokSource } from '../api/byok.ts'
 import type { Config } from '../config/config.ts'
 import { KeyEncryption } from '../services/byok/key-encryption.ts'
 

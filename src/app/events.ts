@@ -1,18 +1,21 @@
 /** Composes events: what raises them, the log that stores them, and where this process is the one to do so, their delivery. */
 import type { Bookkeeping } from '../cluster/bookkeeping.ts'
 import type { Reload } from '../config/watch.ts'
+import { accountIdentity } from '../core/account-kinds.ts'
 import type { Clock } from '../core/clock.ts'
+import { LEVEL_KINDS, type LevelTree, levelName } from '../core/levels.ts'
 import { type Log, stackWithoutMessage } from '../core/log.ts'
+import { WINDOWS } from '../core/windows.ts'
 import { Credit } from '../ledger/credit.ts'
 import type { MetricRegistry } from '../machines/metrics/metrics.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
-import { BudgetWatch, EventDelivery, EventLog, type EventSettings, EventSources } from '../services/events/index.ts'
+import { type BudgetKey, BudgetWatch, EventDelivery, EventLog, type EventSettings, EventSources } from '../services/events/index.ts'
 import { isDeliverable } from '../store/events.ts'
 import { StoreTask } from '../store/store-task.ts'
 
 export interface EventsOptions {
   readonly settings: EventSettings
-  readonly store: Pick<Bookkeeping, 'events' | 'keys' | 'balances' | 'credit'>
+  readonly store: Pick<Bookkeeping, 'events' | 'keys' | 'levels' | 'balances' | 'credit'>
   readonly clock: Clock
   readonly log: Log
   readonly metrics: MetricRegistry
@@ -64,8 +67,9 @@ export class Events {
 
   /** Once, after the start. */
   lookAtBudgets(configured: readonly ApiKey[]): void {
-    const { keys } = this.options.store
-    if (this.options.delivers) void this.budgets.lookAtAll(configured, async (hash, most) => keys.listAfter(hash, most))
+    const { keys, levels } = this.options.store
+    if (this.options.delivers)
+      void this.budgets.lookAtAll(configured, levelLimits(levels.tree), async (hash, most) => keys.listAfter(hash, most))
   }
 
   apply(settings: EventSettings): void {
@@ -81,6 +85,19 @@ export class Events {
     this.pruning?.close()
     await this.delivery?.close()
   }
+}
+
+/** Each limit of a level in one window. */
+function levelLimits(tree: LevelTree): BudgetKey[] {
+  return LEVEL_KINDS.flatMap((kind) => tree.list(kind)).flatMap((level) =>
+    Object.entries(level.fields.limits).map(([window, { limit }]) => ({
+      identity: accountIdentity(level.kind, level.id),
+      name: levelName(level),
+      label: '',
+      limit,
+      limitReset: WINDOWS.find((each) => each === window) ?? null,
+    })),
+  )
 }
 
 const sorted = (shares: readonly number[]): number[] => [...shares].sort((a, b) => a - b)

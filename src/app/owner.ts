@@ -303,6 +303,7 @@ class Owner {
           recordSettings: recordSettings(this.settings.config),
         }),
         events: () => ({ events: kept.events, source: this.settings.config.events.source, time: this.clock }),
+        levels: source,
         byok: () => byokSource(this.settings.config, { byok: ownerServer.watchedByokKeys(), ...source() }),
         compaction: {
           compactionKeys: operatorsCompactionKeys({

@@ -1,6 +1,6 @@
 /** The runtime: the dependencies that outlive a reload, and the serving that each configuration composes anew. */
 import type { Planned } from '../api/generation-plan.ts'
-import type { ManagementSource } from '../api/index.ts'
+import type { ManagementSource } from '../api/source.ts'
 import { drawnBefore } from '../cluster/bookkeeping.ts'
 import { showAvailability } from '../cluster/shared/index.ts'
 import type { Config } from '../config/config.ts'
@@ -17,7 +17,7 @@ import { LedgerScans } from '../ledger/scans.ts'
 import { MetricRegistry } from '../machines/metrics/metrics.ts'
 import { composeChains } from '../pipeline/chain.ts'
 import type { ChainDependencies } from '../pipeline/dependencies.ts'
-import { PassThroughHandler } from '../pipeline/pass-through/handler.ts'
+import { PassThroughRoutes } from '../pipeline/pass-through/routes.ts'
 import type { PlanFormat } from '../pipeline/plan/format.ts'
 import type { Attempts } from '../pipeline/request/attempt-buckets.ts'
 import { takesKey } from '../pipeline/route/own-keys.ts'
@@ -27,9 +27,8 @@ import { Discovery } from '../routing/catalog/discovery.ts'
 import { createWrongTokens } from '../server/admin-token.ts'
 import { BodyMemory, defaultBodyMemory } from '../server/body-memory.ts'
 import { ClientAddresses, proxyWarning } from '../server/client-address.ts'
-import { consentBuckets, consentPages } from '../server/consent.ts'
+import { consentBuckets } from '../server/consent.ts'
 import { corsFor } from '../server/cors.ts'
-import { referencePages } from '../server/docs-routes.ts'
 import { createPlanRecorder } from '../server/exchange-recorder.ts'
 import { createUploads } from '../server/file-routes.ts'
 import { Gateway, type Serving } from '../server/gateway.ts'
@@ -39,8 +38,6 @@ import { operations } from '../server/operations.ts'
 import { Overload, systemLoop } from '../server/overload.ts'
 import { passThroughRecords } from '../server/pass-through-records.ts'
 import { shedInto } from '../server/refusals.ts'
-import { resourceMetadata } from '../server/resource-metadata.ts'
-import { scimPages } from '../server/scim.ts'
 import { socketServing } from '../server/sockets/socket-serving.ts'
 import { trustedCertificate } from '../server/tls/client-certificate.ts'
 import { KeyEncryption } from '../services/byok/key-encryption.ts'
@@ -60,6 +57,7 @@ import { HealthChecks } from './health-checks/health-checks.ts'
 import { OwnStatus } from './process-status.ts'
 import { discoveredListing, listingReports } from './provider-listing.ts'
 import { reportKept, reportReloaded } from './reload-report.ts'
+import { servedPages } from './served-pages.ts'
 import { chainSettings, keyLookup } from './settings.ts'
 import { ShedReports } from './shed-reports.ts'
 import { TokenIssuers } from './token-issuers.ts'
@@ -366,13 +364,7 @@ export class Runtime {
     }
     const settings = chainSettings(config, catalog, keys, beside)
     const { callers, guardrails } = settings
-    // Few requests need it, so the start does not wait for it.
-    const reference = referencePages(async () =>
-      (await import('./reference.ts')).referenceDocument({ brand: config.brand.word, models: catalog.models }),
-    )
-    const consent = consentPages(this.management)
-    const metadata = resourceMetadata(config)
-    const scim = scimPages({ config, management: this.management, failures: this.scimFailures })
+    const pages = servedPages({ config, catalog, management: this.management, failures: this.scimFailures })
     const { cors, costHeader, publicUrl } = config.server
     return {
       sockets: socketServing(config, callers, dependencies),
@@ -391,17 +383,20 @@ export class Runtime {
         uploads: createUploads(this.files, config.store.files.maxFile, dependencies.admission),
         management: this.management,
       }),
-      pages: (request) => reference(request) ?? consent(request) ?? metadata(request) ?? scim(request),
-      passThrough: new PassThroughHandler(
-        { callers, publicUrl, guardrails, catalog, trustedCertificate, clientAddress: (request) => this.addresses.of(request) },
-        {
-          dependencies,
-          proxy: this.passThrough,
-          ids: this.ids,
-          givenIds: source.store.givenIds,
-          ...passThroughRecords(this.telemetry, source),
-        },
-      ),
+      pages,
+      passThrough: new PassThroughRoutes(async () => {
+        const { PassThroughHandler } = await import('../pipeline/pass-through/handler.ts')
+        return new PassThroughHandler(
+          { callers, publicUrl, guardrails, catalog, trustedCertificate, clientAddress: (request) => this.addresses.of(request) },
+          {
+            dependencies,
+            proxy: this.passThrough,
+            ids: this.ids,
+            givenIds: source.store.givenIds,
+            ...passThroughRecords(this.telemetry, source),
+          },
+        )
+      }),
     }
   }
 }

@@ -244,6 +244,7 @@ async function administered(
       records: () => runtime.management,
       events: () => runtime.management,
       byok: () => runtime.management,
+      levels: () => runtime.management,
       compaction: {
         compactionKeys: operatorsCompactionKeys({ store: store.compactionKeys, config: runtime.config, clock, log }),
         clock,

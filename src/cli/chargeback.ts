@@ -44,11 +44,11 @@ export async function chargeback(flags: ChargebackFlags, streams: Streams = CONS
 
 function onFile(command: ChargebackCommand, gateway: Gateway): Promise<JsonObject> {
   return gateway.onStore(
-    ({ keys: store, ledger }, config) => {
+    ({ keys: store, ledger, levels }, config) => {
       const { keys, generated } = resolveKeys(config)
       const scans = new LedgerScans(ledger, systemClock)
       // A secret that was generated just now is not in use as a key.
-      return runChargebackCommand(command, { store, scans, clock: systemClock, configured: generated === undefined ? keys : [] })
+      return runChargebackCommand(command, { store, levels, scans, clock: systemClock, configured: generated === undefined ? keys : [] })
     },
     { isThere: true },
   )
@@ -57,6 +57,8 @@ function onFile(command: ChargebackCommand, gateway: Gateway): Promise<JsonObjec
 /** Columns that stand in the table where a line has them, and their headings. */
 const COLUMNS: Readonly<Record<string, string>> = {
   date: 'day',
+  organization_id: 'organization',
+  workspace_id: 'workspace',
   parent: 'budget',
   creator_user_id: 'made for',
   api_key_name: 'key',

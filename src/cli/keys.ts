@@ -17,6 +17,8 @@ export interface KeyFlags extends GatewayFlags {
   limit?: string
   reset?: string
   parent?: string
+  workspace?: string
+  member?: string
   expires?: string
   user?: string
   'provider-ids'?: string
@@ -66,8 +68,8 @@ export function credits(words: readonly string[], flags: KeyFlags, streams: Stre
 /** Keys of all pages, or as many as `--most` says. */
 async function list(flags: KeyFlags, streams: Streams): Promise<number> {
   try {
-    const { search, parent, state, sort, order, user } = flags
-    const given = { search, parent, state, sort, order, creator_user_id: user }
+    const { search, parent, workspace, state, sort, order, user } = flags
+    const given = { search, parent, workspace_id: workspace, state, sort, order, creator_user_id: user }
     const query = Object.fromEntries(Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])))
     const most = flags.most === undefined ? Number.POSITIVE_INFINITY : positive('--most', flags.most)
     const gateway = await Gateway.find(flags)
@@ -119,6 +121,8 @@ function keyFields(name: string, flags: KeyFlags): JsonObject {
     ...(flags.limit === undefined ? {} : { limit: dollars('--limit', flags.limit) }),
     ...(flags.reset === undefined ? {} : { limit_reset: flags.reset }),
     ...(flags.parent === undefined ? {} : { parent: flags.parent }),
+    ...(flags.workspace === undefined ? {} : { workspace_id: flags.workspace }),
+    ...(flags.member === undefined ? {} : { member_id: flags.member }),
     ...(flags.expires === undefined ? {} : { expires_at: flags.expires }),
     ...(flags['provider-ids'] === undefined ? {} : { provider_ids: flags['provider-ids'].split(',').map((id) => id.trim()) }),
   }

@@ -2,6 +2,7 @@
 import { CommanderError } from 'commander'
 import { addCommand, type Command } from './verbs/command.ts'
 import { keyCommands } from './verbs/keys.ts'
+import { levelCommands } from './verbs/levels.ts'
 import { modelCommands } from './verbs/models.ts'
 import { recordCommands } from './verbs/records.ts'
 import { servingCommands } from './verbs/serving.ts'
@@ -12,7 +13,7 @@ import { Verb } from './verbs/verb.ts'
 const GROUPS: Readonly<Record<string, readonly Command[]>> = {
   Serve: servingCommands,
   'Models and providers': modelCommands,
-  'Keys and policy': keyCommands,
+  'Keys and policy': [...keyCommands, ...levelCommands],
   Records: recordCommands,
   'Your login': signInCommands,
 }

@@ -98,11 +98,11 @@ interface BudgetFacts extends KeyFacts {
   readonly window_start: string | null
 }
 
-const BUDGET = `${KEY}; of a budget that several keys spend together, \`budget:\` and its name`
+const BUDGET = `${KEY}; of a budget that several keys spend together, \`budget:\` and its name; of an organization, workspace or member, that word, a colon and its id`
 const BUDGET_FIELDS = {
   ...KEY_FIELDS,
   label: `${KEY_FIELDS.label} Empty for a budget that several keys spend together.`,
-  key: 'Identity of the key, or `budget:` and the name of a budget that several keys spend together.',
+  key: 'Identity of the key; `budget:` and the name of a budget that several keys spend together; `organization:`, `workspace:` or `member:` and an id.',
   limit_usd: 'The limit in USD, as a decimal text.',
   reset: '`daily`, `weekly`, `monthly`, or null for a limit on all that was ever spent.',
   window_start: 'Start of the UTC day, week or month; null without a reset.',

@@ -46,6 +46,8 @@ export class PlacedKeys {
   private placed = new WeakMap<ApiKey, ApiKey>()
   private places = new Map<string, FoundPlace>()
   private budgets = new Map<string, SharedBudget>()
+  /** Budgets of the configuration, with levels above their roots. */
+  private joint = new WeakMap<SharedBudget, Map<string, SharedBudget>>()
   /** The key that each was made of: levels may have changed since. */
   private readonly originals = new WeakMap<ApiKey, ApiKey>()
 
@@ -76,6 +78,19 @@ export class PlacedKeys {
     this.placed = new WeakMap()
     this.places = new Map()
     this.budgets = new Map()
+    this.joint = new WeakMap()
+  }
+
+  /** The account of a level, below those of the levels above it; undefined for one without a row. */
+  budgetAt({ kind, id, parent, version }: Level): SharedBudget | undefined {
+    if (version === 0) return undefined
+    if (this.version !== this.tree.version) this.renew()
+    if (kind === 'organization') return this.budget(this.tree.list(kind).filter((each) => each.id === id))
+    const isInWorkspace = kind === 'member' && this.tree.get('workspace', parent ?? '') !== undefined
+    if (kind === 'workspace' || isInWorkspace)
+      return this.find(kind === 'workspace' ? { workspace: id } : { workspace: parent ?? '', member: id }).budget
+    const line = [this.tree.get('member', id), this.tree.get('organization', parent ?? '')]
+    return this.budget(line.filter((each) => each !== undefined && each.version > 0) as Level[])
   }
 
   private make(key: ApiKey): ApiKey {
@@ -90,7 +105,16 @@ export class PlacedKeys {
     if (isManager(key)) return { ...key, levels: { ...levels, refusal: ofManager } as KeyLevels }
     if (!budget && levels.refusal === undefined && levels.workspace === WORKSPACE) return key
     const provider = sort === undefined || key.provider?.sort !== undefined ? key.provider : { ...key.provider, sort }
-    return { ...key, levels, provider, ...(budget ? { budget: key.budget ? budgetUnder(key.budget, budget) : budget } : {}) }
+    return { ...key, levels, provider, ...(budget ? { budget: key.budget ? this.joined(key.budget, budget) : budget } : {}) }
+  }
+
+  /** The same for the same two: keys of one budget in one place share it. */
+  private joined(budget: SharedBudget, levels: SharedBudget): SharedBudget {
+    const known = this.joint.get(budget) ?? new Map<string, SharedBudget>()
+    this.joint.set(budget, known)
+    const found = known.get(levels.payer) ?? budgetUnder(budget, levels)
+    known.set(levels.payer, found)
+    return found
   }
 
   private find(place: KeyPlace): FoundPlace {

@@ -1,6 +1,7 @@
 /** The pages of the consent: plain HTML of our own, no script, nothing from elsewhere, every value escaped. */
 import { hash } from 'node:crypto'
-import { answerTo, isOwnMachine, type KeyRequest } from '../api/index.ts'
+import { answerTo, isOwnMachine } from '../api/auth-callback.ts'
+import type { KeyRequest } from '../api/auth-code.ts'
 
 /** Reply to a browser. */
 export interface Page {

@@ -2,17 +2,10 @@
  * /auth: the page on which a person pastes a key and lets an application have one of its own.
  * There is no session and no cookie: the form must contain a key, so that another site cannot make a browser send it.
  */
-import {
-  answerTo,
-  type ConsentBuckets,
-  findConsenter,
-  type KeyRequest,
-  keyActor,
-  type ManagementSource,
-  makeCode,
-  parseKeyRequest,
-  requireSignIn,
-} from '../api/index.ts'
+import { answerTo } from '../api/auth-callback.ts'
+import { findConsenter, type KeyRequest, makeCode, parseKeyRequest, requireSignIn } from '../api/auth-code.ts'
+import { keyActor } from '../api/origin.ts'
+import type { ConsentBuckets, ManagementSource } from '../api/source.ts'
 import type { Clock } from '../core/clock.ts'
 import { asFault, badField, Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'

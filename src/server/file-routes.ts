@@ -1,5 +1,6 @@
 /** An upload: the file of a form, written to the folder of its key as it arrives. */
-import { type FileForm, fileEntry, type UploadSource } from '../api/index.ts'
+import { type FileForm, fileEntry } from '../api/files.ts'
+import type { UploadSource } from '../api/source.ts'
 import { badField, Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { Admission } from '../pipeline/request/admission.ts'

@@ -3,7 +3,7 @@ import type { X509Certificate } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { type ApiReply, type BytesReply, replyJson } from '../api/index.ts'
+import { type ApiReply, type BytesReply, replyJson } from '../api/reply.ts'
 import type { Clock } from '../core/clock.ts'
 import { absoluteDocs, asFault, Fault, faultReply } from '../core/faults.ts'
 import { randomTag } from '../core/ids.ts'
@@ -11,6 +11,7 @@ import { isIgnoredOffer } from '../core/websocket-handshake.ts'
 import type { ClientDialect } from '../dialects/types.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import type { PassThroughBody } from '../pipeline/pass-through/handler.ts'
+import type { PassThroughRoutes } from '../pipeline/pass-through/routes.ts'
 import { dialectByBody, type PlanDialects, planDialects } from '../pipeline/plan/format.ts'
 import type { Telemetry } from '../services/telemetry/telemetry.ts'
 import { BodyShare } from './body-memory.ts'
@@ -52,13 +53,6 @@ export type Operations = (operation: OperationRequest) => Promise<Answer | undef
 
 /** Pages for a person's browser. @returns undefined where no page has the path. */
 export type Pages = (call: OperationRequest) => Promise<Page> | undefined
-
-export interface PassThroughRoutes {
-  matches(path: string): boolean
-  /** Rejects with the fault that refuses it; nothing has been answered then. */
-  request(request: IncomingMessage, response: ServerResponse, body: PassThroughBody): Promise<void>
-  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>
-}
 
 /** Parts that a configuration decides; replaced whole on reload, running exchanges keep theirs. */
 export interface Serving extends ExchangeServing {

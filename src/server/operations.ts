@@ -1,14 +1,9 @@
 /** Operations that are not generations, found in the list of them by path and method. */
-import {
-  type ApiReply,
-  type Call,
-  catalogFor,
-  csvReply,
-  type ManagementSource,
-  type Operation,
-  type OperationSource,
-  wantsCsv,
-} from '../api/index.ts'
+import { csvReply, wantsCsv } from '../api/csv.ts'
+import { catalogFor } from '../api/key-catalog.ts'
+import type { Call, Operation } from '../api/operation.ts'
+import type { ApiReply } from '../api/reply.ts'
+import type { ManagementSource, OperationSource } from '../api/source.ts'
 import { Fault } from '../core/faults.ts'
 import { isEncrypted } from '../core/request-scheme.ts'
 import { isManager, isPermitted, type Role, requireRole } from '../core/roles.ts'

@@ -1,31 +1,20 @@
 /** The admin listener's routes for commands of the command line. */
 import type { IncomingMessage } from 'node:http'
-import {
-  type AuditReportSource,
-  type ByokSource,
-  type ChargebackSource,
-  type CompactionSource,
-  type DetailSource,
-  type EntrySource,
-  type EventSource,
-  type GuardrailReading,
-  type KeySource,
-  type RefusalSource,
-  runAuditCommand,
-  runByokCommand,
-  runChargebackCommand,
-  runCompactionCommand,
-  runEntryCommand,
-  runEventCommand,
-  runGenerationCommand,
-  runGuardrailCommand,
-  runKeyCommand,
-  runRefusalCommand,
-  runSessionCommand,
-  type SessionSource,
-} from '../api/index.ts'
+import type { AuditReportSource } from '../api/audit-report.ts'
+import type { ByokSource } from '../api/byok.ts'
+import type { ChargebackSource } from '../api/chargeback.ts'
+import type { CompactionSource } from '../api/compaction-commands.ts'
+import type { EventSource } from '../api/events.ts'
+import type { DetailSource } from '../api/generation-detail.ts'
+import type { GuardrailReading } from '../api/guardrail-commands.ts'
+import type { KeySource } from '../api/key-entry.ts'
+import type { EntrySource } from '../api/ledger-entry.ts'
+import type { LevelsSource } from '../api/levels.ts'
+import type { RefusalSource } from '../api/refusals.ts'
+import type { SessionSource } from '../api/sessions.ts'
 import type { Origin } from '../core/audit-entries.ts'
 import { Fault } from '../core/faults.ts'
+import { FirstUse } from '../core/first-use.ts'
 import type { JsonObject } from '../core/json.ts'
 import { parseBody } from '../pipeline/request/read.ts'
 import type { AdminRoute } from './admin-route.ts'
@@ -49,43 +38,50 @@ export interface CommandSource {
     ChargebackSource
   events(): EventSource
   byok(): ByokSource
+  levels(): LevelsSource
   readonly compaction: CompactionSource
   readonly addresses: Pick<ClientAddresses, 'of'>
 }
 
-interface Run extends Pick<AdminRoute, 'visitors'> {
-  (command: JsonObject, source: CommandSource, origin: Origin): Promise<JsonObject>
+/** Few processes ever get a command, and what runs them takes a megabyte of each that loads it. */
+const library = new FirstUse(() => import('../api/index.ts'))
+
+type Library = Awaited<ReturnType<typeof library.get>>
+
+interface Command extends Pick<AdminRoute, 'visitors'> {
+  (library: Library, command: JsonObject, source: CommandSource, origin: Origin): Promise<JsonObject>
 }
 
 /** Lists guardrails and their findings, which may hold texts of callers. */
-const guardrails: Run = (command, { records }) => runGuardrailCommand(command, records())
+const guardrails: Command = (api, command, { records }) => api.runGuardrailCommand(command, records())
 
 /** By path. Those on guardrails, sessions, refusals, generations and the audit log change nothing. */
 const COMMANDS = {
-  '/keys/command': (command, { records }, origin) => runKeyCommand(command, { ...records(), origin }),
-  '/chargeback/command': (command, { records }) => runChargebackCommand(command, records()),
-  '/sessions/command': (command, { records }) => runSessionCommand(command, records()),
-  '/audit/command': (command, { records }) => runAuditCommand(command, records()),
-  '/refusals/command': (command, { records }) => runRefusalCommand(command, records()),
-  '/generations/command': (command, { records }) => runGenerationCommand(command, records()),
-  '/ledger/entries/command': (command, { records }, origin) => runEntryCommand(command, { ...records(), origin }),
+  '/keys/command': (api, command, { records }, origin) => api.runKeyCommand(command, { ...records(), origin }),
+  '/levels/command': (api, command, { levels }, origin) => api.runLevelCommand(command, { ...levels(), origin }),
+  '/chargeback/command': (api, command, { records }) => api.runChargebackCommand(command, records()),
+  '/sessions/command': (api, command, { records }) => api.runSessionCommand(command, records()),
+  '/audit/command': (api, command, { records }) => api.runAuditCommand(command, records()),
+  '/refusals/command': (api, command, { records }) => api.runRefusalCommand(command, records()),
+  '/generations/command': (api, command, { records }) => api.runGenerationCommand(command, records()),
+  '/ledger/entries/command': (api, command, { records }, origin) => api.runEntryCommand(command, { ...records(), origin }),
   '/guardrails/command': Object.assign(guardrails, { visitors: 'operator' as const }),
-  '/byok/command': (command, { byok }, origin) => runByokCommand(command, { ...byok(), origin }),
-  '/compaction/command': (command, { compaction }, origin) => runCompactionCommand(command, { ...compaction, origin }),
-  '/events/command': (command, { events }, origin) => runEventCommand(command, { ...events(), origin }),
-} satisfies Record<string, Run>
+  '/byok/command': (api, command, { byok }, origin) => api.runByokCommand(command, { ...byok(), origin }),
+  '/compaction/command': (api, command, { compaction }, origin) => api.runCompactionCommand(command, { ...compaction, origin }),
+  '/events/command': (api, command, { events }, origin) => api.runEventCommand(command, { ...events(), origin }),
+} satisfies Record<string, Command>
 
 export type CommandPath = keyof typeof COMMANDS
 
 export function commandRoutes(source: CommandSource): [name: string, route: AdminRoute][] {
-  return Object.entries<Run>(COMMANDS).map(([path, run]) => [`POST ${path}`, commandRoute(run, source)])
+  return Object.entries<Command>(COMMANDS).map(([path, run]) => [`POST ${path}`, commandRoute(run, source)])
 }
 
-function commandRoute(run: Run, source: CommandSource): AdminRoute {
+function commandRoute(run: Command, source: CommandSource): AdminRoute {
   const route: AdminRoute = async (request) => {
     requireJson(request)
     const origin = commandOrigin(request, source.addresses)
-    return { status: 200, body: await run(parseBody(await readBody(request), DEEPEST), source, origin) }
+    return { status: 200, body: await run(await library.get(), parseBody(await readBody(request), DEEPEST), source, origin) }
   }
   return run.visitors ? Object.assign(route, { visitors: run.visitors }) : route
 }

@@ -1,6 +1,6 @@
 /** Origins of changes over HTTP, for the audit log. */
 import type { IncomingMessage } from 'node:http'
-import { keyActor } from '../api/index.ts'
+import { keyActor } from '../api/origin.ts'
 import type { Actor, Origin } from '../core/audit-entries.ts'
 import { OPERATOR_NAME } from '../core/operator-name.ts'
 import { isManager } from '../core/roles.ts'

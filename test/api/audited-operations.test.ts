@@ -63,6 +63,70 @@ const code = async ({ call }: Scene) => {
 }
 const store = ({ gateway }: Scene) => gateway.running.store
 
+type Prepare = (scene: Scene) => Promise<() => Promise<unknown>>
+
+/** Subjects of the assignments of the test, by the last word of the operation. */
+const ASSIGNED: Readonly<Record<string, [path: string, field: string, subject: string]>> = {
+  Workspaces: ['workspaces', 'workspace_ids', 'default'],
+  Organizations: ['organizations', 'organization_ids', 'default'],
+  Members: ['members', 'member_user_ids', 'ada@example.com'],
+}
+
+function assigning(id: string): Prepare {
+  const [path, field, subject] = ASSIGNED[id.replace('assign', '')] ?? ['', '', '']
+  return async ({ call, guardrail }) => {
+    const made = await guardrail()
+    if (path === 'members') await call('POST /workspaces/default/members/add', { user_ids: [subject] })
+    return () => call(`POST /guardrails/${made}/assignments/${path}`, { [field]: [subject] })
+  }
+}
+
+function unassigning(id: string): Prepare {
+  const [path, field, subject] = ASSIGNED[id.replace('unassign', '')] ?? ['', '', '']
+  return async ({ call, guardrail }) => {
+    const made = await guardrail()
+    await call(`POST /guardrails/${made}/assignments/${path}`, { [field]: [subject] })
+    return () => call(`POST /guardrails/${made}/assignments/${path}/remove`, { [field]: [subject] })
+  }
+}
+
+let levels = 0
+
+/** Calls of the operations on one kind of level. */
+function levelCalls(kind: 'organization' | 'workspace' | 'member', Kind: string): Record<string, Prepare> {
+  const path = `/${kind}s`
+  const make = async ({ call }: Scene): Promise<string> => {
+    const slug = `made-${++levels}`
+    if (kind !== 'member') return String(((await call(`POST ${path}`, { name: 'Made', slug })).data as JsonObject).id)
+    const { data } = await call('POST /workspaces/default/members/add', { user_ids: [slug] })
+    return String((data as JsonObject[])[0]?.id)
+  }
+  const after =
+    (run: (scene: Scene, id: string) => Promise<unknown>, before?: (scene: Scene, id: string) => Promise<unknown>): Prepare =>
+    async (scene) => {
+      const id = await make(scene)
+      await before?.(scene, id)
+      return () => run(scene, id)
+    }
+  const budget = (scene: Scene, id: string) => scene.call(`PUT ${path}/${id}/budgets/daily`, { limit_usd: 3 })
+  const add = (scene: Scene, id: string) => scene.call(`POST ${path}/${id}/members/add`, { user_ids: ['ann@example.com'] })
+  const ofGroups: Record<string, Prepare> = {
+    [`create${Kind}`]: async (scene) => () => make(scene),
+    [`bulkAdd${Kind}Members`]: after(add),
+    [`bulkRemove${Kind}Members`]: after(
+      ({ call }, id) => call(`POST ${path}/${id}/members/remove`, { user_ids: ['ann@example.com'] }),
+      add,
+    ),
+  }
+  return {
+    ...(kind === 'member' ? {} : ofGroups),
+    [`update${Kind}`]: after(({ call }, id) => call(`PATCH ${path}/${id}`, { disabled: true })),
+    [`delete${Kind}`]: after(({ call }, id) => call(`DELETE ${path}/${id}`)),
+    [`set${Kind}Budget`]: after(budget),
+    [`delete${Kind}Budget`]: after(({ call }, id) => call(`DELETE ${path}/${id}/budgets/daily`), budget),
+  }
+}
+
 /** A call of each operation, by its id; what it needs is made before. */
 const CALLS: Readonly<Record<string, (scene: Scene) => Promise<() => Promise<unknown>>>> = {
   createKey:
@@ -124,6 +188,11 @@ const CALLS: Readonly<Record<string, (scene: Scene) => Promise<() => Promise<unk
     await store(scene).guardrails.assign([{ kind: 'member', subject: 'ada', guardrail: id, id: 'a', by: null, createdAt: 1 }])
     return () => scene.call(`POST /guardrails/${id}/assignments/members/remove`, { member_user_ids: ['ada'] })
   },
+  ...Object.fromEntries(['assignWorkspaces', 'assignOrganizations', 'assignMembers'].map((id) => [id, assigning(id)])),
+  ...Object.fromEntries(['unassignWorkspaces', 'unassignOrganizations'].map((id) => [id, unassigning(id)])),
+  ...levelCalls('organization', 'Organization'),
+  ...levelCalls('workspace', 'Workspace'),
+  ...levelCalls('member', 'Member'),
   addLedgerEntry: async ({ call, key }) => {
     const hash = await key()
     return () => call('POST /ledger/entries', { kind: 'correction', amount: 0.25, api_key_hash: hash, reason: 'ticket 4711' })
@@ -196,6 +265,7 @@ t.test('each of them brings its entry, with the key that has made it', async (t)
 const ADMIN_ROUTES: Readonly<Record<string, string>> = {
   'POST /keys/command': 'entries of keys',
   'POST /ledger/entries/command': 'entries of the ledger',
+  'POST /levels/command': 'entries of organizations, workspaces and members',
   'POST /byok/command': 'entries of keys that teams have brought',
   'POST /chargeback/command': 'none: it reads',
   'POST /compaction/command': 'entries of keys of compaction items',

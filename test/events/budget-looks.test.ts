@@ -49,7 +49,7 @@ t.test('a look at many keys goes page by page with turns of the event loop betwe
     if (pages < PAGES) setImmediate(count)
   }
   setImmediate(count)
-  await watch.lookAtAll([], async (hash, most) => {
+  await watch.lookAtAll([], [], async (hash, most) => {
     turnsAt.push(turns)
     const from = hash === '' ? 0 : Number(hash) + 1
     return pages++ < PAGES ? Array.from({ length: most }, (_, at) => key(from + at)) : []

@@ -8,7 +8,8 @@ import { amount, count, data, maybe, text } from '../schemas.ts'
 
 const budget = Type.Object(
   {
-    name: text('As keys and other budgets name it in `parent`.'),
+    name: text('As keys and other budgets name it in `parent`; of an organization, workspace or member that word, a colon and its name.'),
+    kind: Type.Enum(['budget', 'organization', 'workspace', 'member']),
     is_defined: Type.Boolean({ description: 'False where the configuration has no such budget any more: its keys have nothing to spend.' }),
     parent: maybe(Type.String({ description: 'The budget above it: what it spends counts there as well.' })),
     children: Type.Array(Type.String(), { description: 'The budgets right below it.' }),
@@ -39,7 +40,7 @@ export const budgetOperations: readonly Operation[] = [
     id: 'listBudgets',
     summary: 'List shared budgets',
     description:
-      'Budgets that several keys spend together. The configuration file defines them; keys name one as their `parent`, and so do budgets below others: an organisation, its teams, their members.',
+      'Budgets that several keys spend together. The configuration file defines them; keys name one as their `parent`, and so do budgets below others. Organizations, workspaces and members with limits stand behind them.',
     reply: { description: 'Budgets.', schema: data(Type.Array(budget)) },
     handle: (_call, source) => listBudgets(source),
   }),

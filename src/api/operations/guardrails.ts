@@ -77,7 +77,7 @@ const manages = { tag: 'Guardrails', roles: ['admin'] } as const
 const KEYS: JsonObject = { key_hashes: ['0123456789abcdef'.repeat(4)] }
 const WORKSPACES: JsonObject = { workspace_ids: ['ml-team'] }
 const ORGANIZATIONS: JsonObject = { organization_ids: ['default'] }
-const MEMBERS: JsonObject = { member_user_ids: ['user_abc123'] }
+const MEMBERS: JsonObject = { member_user_ids: ['ada@example.com'] }
 
 const levelAssignment = (field: string) =>
   Type.Object({

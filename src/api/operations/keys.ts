@@ -51,6 +51,7 @@ export const key = Type.Object(
     expires_at: maybe(Type.String()),
     creator_user_id: maybe(Type.String()),
     workspace_id: text(),
+    member_id: maybe(Type.String({ description: 'The member that it belongs to.' })),
     role: maybe(role),
     is_management_key: flag('True: it manages, and generates nothing.'),
     source: Type.Enum(['configuration', 'store'], { description: 'Where it is defined.' }),
@@ -106,7 +107,8 @@ export const KEY_NOTES = {
   expires_at: 'A time in UTC such as `2027-01-31T00:00:00Z`.',
   role: 'Role of the key; `member` without it. A caller gives the roles below its own, and `owner` all. A management key ends with its maker at the latest, and cannot become an ordinary one.',
   disabled: 'Requests with a disabled key get 401.',
-  workspace_id: 'There is one workspace.',
+  workspace_id: 'Id or slug of the workspace that the key is in; the default one without it, or with null.',
+  member_id: 'Id of a member of the workspace or of its organization, or the name that the identity provider has for one; null for none.',
   creator_user_id:
     'User for whom the key was made; null for none. Keys of one user are one caller: requests of two of them that fail move no key of others to another provider.',
   include_byok_in_limit: 'True: what providers bill to [keys of the team](/docs/byok) counts towards the limit, too.',

@@ -111,12 +111,12 @@ const NOTES = {
 }
 
 const EXAMPLE_IDS: Readonly<Record<LevelKind, string>> = {
-  organization: '3d0a2b7c-51de-4f4e-9d65-0a3f6b1c8e21',
+  organization: 'research',
   workspace: 'ml-team',
   member: '84c2f1de-7a43-4c1b-8f0d-5b9e2a6d7c10',
 }
 
-const idOf = (kind: LevelKind): DescribedParameter => ({
+const levelPart = (kind: LevelKind): DescribedParameter => ({
   name: 'id',
   in: 'path',
   description: kind === 'member' ? 'Id of the membership.' : `Id or slug of the ${kind}.`,
@@ -172,7 +172,7 @@ function groupOperations(kind: Exclude<LevelKind, 'member'>): readonly Operation
       id: kind === 'workspace' ? 'listWorkspaceMembers' : 'listMembersOfOrganization',
       summary: `List members of ${noun}`,
       description: 'Those right below it, the oldest first.',
-      parameters: [idOf(kind), ...LEVELS_QUERY],
+      parameters: [levelPart(kind), ...LEVELS_QUERY],
       reply: { description: 'A page of members.', schema: page(member) },
       faults: ['bad_request', 'not_found'],
       handle: ({ path: { id }, query }, source) => listMembers(kind, id, query, source),
@@ -184,7 +184,7 @@ function groupOperations(kind: Exclude<LevelKind, 'member'>): readonly Operation
       audit: 'member.created',
       summary: `Add members to ${noun}`,
       description: 'Those that are members already get the role and kind that the body names.',
-      parameters: [idOf(kind)],
+      parameters: [levelPart(kind)],
       body: {
         schema: withNotes(checkAddedUsers.schema, NOTES),
         examples: { people: { summary: 'Two people', value: { user_ids: ['ada@example.com', 'bob@example.com'] } } },
@@ -200,7 +200,7 @@ function groupOperations(kind: Exclude<LevelKind, 'member'>): readonly Operation
       audit: 'member.deleted',
       summary: `Remove members from ${noun}`,
       description: 'Their keys are refused from then on. Those that are no members are not counted.',
-      parameters: [idOf(kind)],
+      parameters: [levelPart(kind)],
       body: {
         schema: withNotes(checkRemovedUsers.schema, NOTES),
         examples: { person: { summary: 'One person', value: { user_ids: ['bob@example.com'] } } },
@@ -235,7 +235,7 @@ function levelOperations(kind: LevelKind): readonly Operation[] {
       roles: ['viewer', 'billing'],
       id: `get${title}`,
       summary: `Get ${noun}`,
-      parameters: [idOf(kind)],
+      parameters: [levelPart(kind)],
       reply: { description: `The ${kind}.`, schema: data(schema) },
       faults: ['not_found'],
       handle: ({ path: { id } }, source) => oneLevel(kind, id, source),
@@ -247,7 +247,7 @@ function levelOperations(kind: LevelKind): readonly Operation[] {
       audit: `${kind}.changed`,
       summary: `Change ${noun}`,
       description: 'What the body does not name stays as it is. `disabled: true` refuses all below it within a second, in every process.',
-      parameters: [idOf(kind)],
+      parameters: [levelPart(kind)],
       body: {
         schema: withNotes(checkLevelChanges[kind].schema, NOTES),
         examples: { off: { summary: 'Refuse all below it', value: { disabled: true } } },
@@ -264,7 +264,7 @@ function levelOperations(kind: LevelKind): readonly Operation[] {
       summary: `Remove ${noun}`,
       description:
         'All below it are refused from then on; what they have spent stays in the ledger. The default ones, workspaces with keys in use and organizations with workspaces stay.',
-      parameters: [idOf(kind)],
+      parameters: [levelPart(kind)],
       reply: { description: 'It is gone.', schema: deleted },
       faults: ['bad_request', 'not_found'],
       handle: ({ path: { id } }, source) => removeLevel(kind, id, source),
@@ -274,7 +274,7 @@ function levelOperations(kind: LevelKind): readonly Operation[] {
       roles: ['viewer', 'billing'],
       id: `list${title}Budgets`,
       summary: `List budgets of ${noun}`,
-      parameters: [idOf(kind)],
+      parameters: [levelPart(kind)],
       reply: { description: 'Its own limits; those of the levels above it apply as well.', schema: all },
       faults: ['not_found'],
       handle: ({ path: { id } }, source) => listLevelBudgets(kind, id, source),
@@ -284,7 +284,7 @@ function levelOperations(kind: LevelKind): readonly Operation[] {
       roles: ['viewer', 'billing'],
       id: `get${title}Budget`,
       summary: `Get a budget of ${noun}`,
-      parameters: [idOf(kind), INTERVAL],
+      parameters: [levelPart(kind), INTERVAL],
       reply: { description: 'The budget.', schema: one },
       faults: ['bad_request', 'not_found'],
       handle: ({ path: { id, interval } }, source) => oneLevelBudget(kind, id, interval, source),
@@ -296,7 +296,7 @@ function levelOperations(kind: LevelKind): readonly Operation[] {
       audit: `${kind}.changed`,
       summary: `Set a budget of ${noun}`,
       description: 'The limit of a window must be lower than that of each longer window.',
-      parameters: [idOf(kind), INTERVAL],
+      parameters: [levelPart(kind), INTERVAL],
       body: {
         schema: withNotes(checkLevelBudget.schema, NOTES),
         examples: { dollars: { summary: 'A hundred dollars', value: { limit_usd: 100 } } },
@@ -312,7 +312,7 @@ function levelOperations(kind: LevelKind): readonly Operation[] {
       audit: `${kind}.changed`,
       summary: `Remove a budget of ${noun}`,
       description: 'It succeeds also where there is none.',
-      parameters: [idOf(kind), INTERVAL],
+      parameters: [levelPart(kind), INTERVAL],
       reply: { description: 'There is none any more.', schema: deleted },
       faults: ['bad_request', 'not_found'],
       handle: ({ path: { id, interval } }, source) => removeLevelBudget(kind, id, interval, source),

@@ -18,6 +18,7 @@ export const keyCommands: readonly Command[] = [
     options: {
       '--search <TEXT>': 'of whose name or masked secret it is a part, or whose hash begins with it',
       '--parent <BUDGET>': 'that draw on this budget',
+      '--workspace <NAME>': 'in this workspace, by its id or slug',
       '--user <USER>': 'made for this user',
       '--state <STATE>': 'in_use, disabled, expired or limit_reached',
       '--sort <FIELD>': 'created_at, name, usage, usage_monthly, limit_used or expires_at',
@@ -37,6 +38,8 @@ export const keyCommands: readonly Command[] = [
       '--limit <USD>': 'the most that it may spend',
       '--reset <PERIOD>': 'daily, weekly or monthly: the limit is for that time',
       '--parent <BUDGET>': 'a budget of the configuration that it draws on, with other keys',
+      '--workspace <NAME>': 'id or slug of the workspace that it is in; the default one without it',
+      '--member <NAME>': 'of a member of that workspace: its id, or its name at the identity provider',
       '--expires <TIME>': 'such as 2027-01-31T00:00:00Z',
       '--provider-ids <IDS>': 'ids made at providers that the key may name, with commas between them',
       '--role <ROLE>': 'member, or viewer, billing, admin or owner: these manage, and cannot generate',

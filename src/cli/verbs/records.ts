@@ -108,7 +108,8 @@ export const recordCommands: readonly Command[] = [
     options: {
       '--from <DAY>': 'the first UTC day, such as 2026-11-01',
       '--to <DAY>': 'the last one; today without it',
-      '--by <GROUPS>': 'some of day, parent, member, key, app, session, user, model, provider; key,model without it',
+      '--by <GROUPS>':
+        'some of day, organization, workspace, parent, member, key, app, session, user, model, provider; key,model without it',
       '--csv': 'print CSV',
       ...OPTIONS,
     },

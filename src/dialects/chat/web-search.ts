@@ -23,13 +23,15 @@ const addTool = (body: JsonObject, tool: JsonObject): void => {
   body.tools = [...(Array.isArray(body.tools) ? body.tools : []), tool]
 }
 
-/** Name of a country, in English, of its two letters. */
-const COUNTRIES = new Intl.DisplayNames(['en'], { type: 'region', fallback: 'none' })
+/** Names of countries, in English, by their two letters. Made at their first use: their data take 4 MB of each process that reads them. */
+let countries: Intl.DisplayNames | undefined
 
 function countryName(location: JsonObject | undefined): string | undefined {
   const { country } = location ?? {}
+  if (typeof country !== 'string') return undefined
+  countries ??= new Intl.DisplayNames(['en'], { type: 'region', fallback: 'none' })
   try {
-    return typeof country === 'string' ? COUNTRIES.of(country.toUpperCase())?.toLowerCase() : undefined
+    return countries.of(country.toUpperCase())?.toLowerCase()
   } catch {
     return undefined
   }

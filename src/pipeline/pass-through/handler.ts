@@ -37,12 +37,10 @@ import { type BoundNative, boundNative, keepNative, unreadFault } from './native
 import type { IdOwner } from './native-ids.ts'
 import { type ReadBody, readNative, type Unread } from './native-reading.ts'
 import { type NativeRequest, type Operation, requestOperation } from './native-requests.ts'
-import { addressIn } from './own-address.ts'
+import { addressIn, PASS_THROUGH_PREFIX } from './own-address.ts'
 import { withPlainPath } from './path-ids.ts'
 import { ReplyUsage } from './reply-usage.ts'
 import type { SentIds } from './sent-ids.ts'
-
-const PASS_THROUGH_PREFIX = '/v1/passage/'
 
 export interface PassThroughSettings {
   callers: Callers
@@ -146,10 +144,6 @@ export class PassThroughHandler {
     this.source = source
     const { clock, failures } = source.dependencies
     this.authenticate = authenticator({ callers: settings.callers, clock, failures })
-  }
-
-  matches(path: string): boolean {
-    return path.startsWith(PASS_THROUGH_PREFIX)
   }
 
   /** Relays one request; whatever refuses it is thrown. */

@@ -3,15 +3,8 @@
  * The page itself and its files need no session, since they hold nothing of the gateway's.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import {
-  MAX_SESSION_MS,
-  type RoomSession,
-  RoomSessions,
-  type RoomSessionsOptions,
-  type SessionHolder,
-  type SessionReply,
-  type UntimedEntry,
-} from '../../api/index.ts'
+import type { SessionReply } from '../../api/admin-replies.ts'
+import { MAX_SESSION_MS, type RoomSession, RoomSessions, type RoomSessionsOptions, type SessionHolder } from '../../api/room-sessions.ts'
 import type { Actor } from '../../core/audit-entries.ts'
 import type { Clock } from '../../core/clock.ts'
 import { asFault, Fault, faultReply } from '../../core/faults.ts'
@@ -21,6 +14,7 @@ import { isPermitted, isRole, MANAGEMENT_ROLES, type Role, requireRole } from '.
 import { secretHash } from '../../core/secret.ts'
 import { SIGN_IN_REFUSALS } from '../../core/sign-in-refusals.ts'
 import { Attempts } from '../../pipeline/request/attempt-buckets.ts'
+import type { UntimedEntry } from '../../store/audit-log.ts'
 import type { AdminRoute } from '../admin-route.ts'
 import { tokenCheck } from '../admin-token.ts'
 import type { ClientAddresses } from '../client-address.ts'

@@ -1,7 +1,7 @@
 /** Sign-in of people at an identity provider: the two requests of a browser with which it begins and ends. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { LRUCache } from 'lru-cache'
-import type { RoomSessions } from '../../api/index.ts'
+import type { RoomSessions } from '../../api/room-sessions.ts'
 import type { Actor } from '../../core/audit-entries.ts'
 import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'

@@ -108,15 +108,16 @@ export class BudgetWatch {
     }, this.options.failed)
   }
 
-  /** At a start: a crash may have come between a settlement and its event. @param after the keys behind a hash, a page at a time. */
+  /** At a start: a crash may have come between a settlement and its event. @param levels limits of levels of organisations. @param after the keys behind a hash, a page at a time. */
   async lookAtAll(
     configured: readonly BudgetKey[],
+    levels: readonly BudgetKey[],
     after: (hash: string, most: number) => Promise<readonly (BudgetKey & { hash: string })[]>,
   ): Promise<void> {
     try {
       const budgets = new Set(configured.flatMap(({ budget }) => budget ?? []))
       const bounds = Array.from(budgets, budgetBounds).flat()
-      await this.look([...configured, ...bounds].filter(isLimited))
+      await this.look([...configured, ...bounds, ...levels].filter(isLimited))
       for (let hash = ''; !this.closed; ) {
         const page = await after(hash, PAGE)
         await this.look(page.filter(isLimited))

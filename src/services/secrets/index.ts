@@ -1,15 +1,20 @@
 /** Secrets that the configuration refers to: read at the start and at each reload, and looked at again from time to time. */
-import { awsParameters, awsSecrets } from './aws.ts'
-import { commandSecrets } from './command.ts'
-import { fileSecrets } from './file.ts'
-import { googleSecrets } from './google.ts'
+import { FirstUse } from '../../core/first-use.ts'
 import { type ReadSecret, SECRET_CAP, type SecretPlace, type SecretSource } from './types.ts'
-import { vaultSecrets } from './vault.ts'
 
 export type { SecretPlace, SecretSource } from './types.ts'
 
-/** A new one is its file, its line here and its scheme in `src/config/expand.ts`. */
-const SOURCES: readonly SecretSource[] = [fileSecrets, commandSecrets, vaultSecrets, awsSecrets, awsParameters, googleSecrets]
+/** A new one is its file, its line here and its scheme in `src/config/expand.ts`. All load with the first reference. */
+const sources = new FirstUse(
+  async (): Promise<readonly SecretSource[]> => [
+    (await import('./file.ts')).fileSecrets,
+    (await import('./command.ts')).commandSecrets,
+    (await import('./vault.ts')).vaultSecrets,
+    (await import('./aws.ts')).awsSecrets,
+    (await import('./aws.ts')).awsParameters,
+    (await import('./google.ts')).googleSecrets,
+  ],
+)
 
 export interface SecretReading {
   /** Texts by reference. */
@@ -58,7 +63,7 @@ export class Secrets {
 
 async function secretAt(reference: string, reading: (source: SecretSource) => ReadSecret): Promise<string> {
   const colon = reference.indexOf(':')
-  const source = SOURCES.find(({ scheme }) => scheme === reference.slice(0, colon))
+  const source = (await sources.get()).find(({ scheme }) => scheme === reference.slice(0, colon))
   if (!source) throw new Error('no such source of secrets')
   const text = (await reading(source)(reference.slice(colon + 1))).replace(/\r?\n$/, '')
   if (text === '') throw new Error('it is empty')

@@ -186,10 +186,13 @@ const ORDER = [
   'createChatCompletion',
   'createAuthCode',
   'exchangeAuthCode',
+  ...['createOrganization', 'createWorkspace', 'bulkAddWorkspaceMembers'],
+  ...['setOrganizationBudget', 'setWorkspaceBudget', 'setMemberBudget'],
 ]
-const rank = ({ method, operation }: DocumentOperation): number =>
+/** A part goes before the whole, and a member before its workspace. */
+const rank = ({ method, path, operation }: DocumentOperation): number =>
   method === 'delete'
-    ? ORDER.length + 1
+    ? ORDER.length + 1 + (path === '/members/{id}' ? 0 : 1 / path.length)
     : ORDER.includes(String(operation.operationId))
       ? ORDER.indexOf(String(operation.operationId))
       : ORDER.length
@@ -217,6 +220,8 @@ function remember(id: Json | undefined, reply: JsonObject): void {
     for (const below of ['', '/rotate', '/budget']) actual[`/keys/{hash}${below} hash`] = String(data.hash)
   if (id === 'createGuardrail')
     for (const { path } of operations) if (path.startsWith('/guardrails/')) actual[`${path} id`] = String(data.id)
+  if (id === 'bulkAddWorkspaceMembers')
+    for (const { path } of operations) if (path.startsWith('/members/')) actual[`${path} id`] = String(asObjectList(reply.data)[0]?.id)
   if (id === 'createBYOKKey') actual['/byok/{id} id'] = String(data.id)
   if (id === 'createChatCompletion') {
     actual['/generation id'] = String(reply.id)
@@ -242,10 +247,6 @@ t.test('every example is answered as described', async (t) => {
         const text = await reply.text()
         const where = `${method} ${path} ${name}`
         replayed++
-        if (operation.operationId === 'assignMembers') {
-          t.equal(reply.status, 400, `${where}: there are no members`)
-          continue
-        }
         t.equal(reply.status, status, `${where}: ${text.slice(0, 200)}`)
         if (streams && asObject(body).stream === true) {
           t.match(reply.headers.get('content-type'), /^text\/event-stream/, where)
@@ -282,7 +283,7 @@ t.test('refusals are answered as described', async (t) => {
       }
       const [example] = operationExamples(described)
       await fits(
-        await fetch(operationAddress(described).url, { method: 'PUT', headers: { authorization: `Bearer ${keyFor(operation)}` } }),
+        await fetch(operationAddress(described).url, { method: 'PROPFIND', headers: { authorization: `Bearer ${keyFor(operation)}` } }),
         405,
       )
       if (operation.security === undefined) await fits(await call(described, example?.[1], ''), 401)

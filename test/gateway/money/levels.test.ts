@@ -144,7 +144,7 @@ t.test('a level that is off or gone refuses all below it, and names itself', asy
   const live = await place.manage('DELETE /workspaces/ml', undefined, 400)
   t.match(live, { error: { message: /has 2 keys in use \(ada, app\)/ } })
   t.match(await place.manage('DELETE /organizations/acme', undefined, 400), { error: { message: /has workspaces/ } })
-  await place.manage('POST /workspaces/ml/members/remove', { user_ids: ['ADA@example.com', 'nobody'] })
+  await place.manage('POST /workspaces/ml/members/remove', { user_ids: ['ADA@example.com', 'stranger'] })
   for (const key of [ADA, app]) t.match(await place.refusal(key), { error: { code: 403, message: /is not in the workspace ml/ } })
   await place.manage('PATCH /workspaces/default', { disabled: true })
   t.match(await place.refusal(PLAIN), { error: { code: 403, message: 'The workspace default is disabled' } })
@@ -213,7 +213,7 @@ t.test('lists come in pages, and keys by their workspace', async (t) => {
     pages.push(...(data as JsonObject[]).map(({ user_id: user }) => String(user)))
   }
   t.same(pages.sort(), [...users, 'ada@example.com'].sort())
-  t.match(await place.manage('GET /members/' + ada), { data: { id: ada, user_id: 'ada@example.com', workspace_id: ml } })
+  t.match(await place.manage(`GET /members/${ada}`), { data: { id: ada, user_id: 'ada@example.com', workspace_id: ml } })
   t.match(await place.manage('GET /organization/members'), { total_count: 0 }, "of the caller's own organisation")
   await place.manage('POST /organizations/default/members/add', { user_ids: ['root@example.com'] })
   await place.manage('POST /workspaces/default/members/add', { user_ids: ['ROOT@example.com'] })
@@ -289,7 +289,7 @@ t.test('bodies of strangers are refused with the name of the field', async (t) =
     ['POST /workspaces/ml/members/add', { user_ids: ['a'], role: 'owner' }, /^role/],
     ['POST /keys', { name: 'k', workspace_id: 'nowhere' }, /^workspace_id/],
     ['POST /keys', { name: 'k', workspace_id: 'default', member_id: ada }, /^member_id/],
-    ['POST /keys', { name: 'k', member_id: 'nobody' }, /^member_id/],
+    ['POST /keys', { name: 'k', member_id: 'stranger' }, /^member_id/],
   ]
   await every(t, 'each', async (t) => {
     for (const [route, body, field] of cases)

@@ -33,11 +33,30 @@ const MONEY_READERS: readonly Role[] = ['viewer', 'billing', 'admin', 'owner']
 const MONEY_KEEPERS: readonly Role[] = ['billing', 'admin', 'owner']
 const ADMINS: readonly Role[] = ['admin', 'owner']
 
-const guardrailAssignments = (kind: 'keys' | 'members'): [string, readonly Role[]][] => [
+const guardrailAssignments = (kind: 'keys' | 'members' | 'workspaces' | 'organizations'): [string, readonly Role[]][] => [
   [`GET /guardrails/assignments/${kind}`, READERS],
   [`GET /guardrails/{id}/assignments/${kind}`, READERS],
   [`POST /guardrails/{id}/assignments/${kind}`, ADMINS],
   [`POST /guardrails/{id}/assignments/${kind}/remove`, ADMINS],
+]
+
+const levels = (path: string): [string, readonly Role[]][] => [
+  [`GET ${path}/{id}`, MONEY_READERS],
+  [`PATCH ${path}/{id}`, ADMINS],
+  [`DELETE ${path}/{id}`, ADMINS],
+  [`GET ${path}/{id}/budgets`, MONEY_READERS],
+  [`GET ${path}/{id}/budgets/{interval}`, MONEY_READERS],
+  [`PUT ${path}/{id}/budgets/{interval}`, ADMINS],
+  [`DELETE ${path}/{id}/budgets/{interval}`, ADMINS],
+]
+
+const groups = (path: string): [string, readonly Role[]][] => [
+  [`GET ${path}`, MONEY_READERS],
+  [`POST ${path}`, ADMINS],
+  [`GET ${path}/{id}/members`, MONEY_READERS],
+  [`POST ${path}/{id}/members/add`, ADMINS],
+  [`POST ${path}/{id}/members/remove`, ADMINS],
+  ...levels(path),
 ]
 
 /** By hand, and not from the declarations: a role that is declared wrongly differs from this. */
@@ -65,6 +84,12 @@ const EXPECTED = new Map<string, readonly Role[] | 'none'>([
   ...['POST /byok', 'PATCH /byok/{id}', 'DELETE /byok/{id}', 'GET /audit/report'].map(named(ADMINS)),
   ...guardrailAssignments('keys'),
   ...guardrailAssignments('members'),
+  ...guardrailAssignments('workspaces'),
+  ...guardrailAssignments('organizations'),
+  ...groups('/organizations'),
+  ...groups('/workspaces'),
+  ...levels('/members'),
+  ['GET /organization/members', MONEY_READERS],
 ])
 
 function named(roles: readonly Role[]): (operation: string) => [string, readonly Role[]] {
