@@ -19,12 +19,10 @@ import { composeChains } from '../pipeline/chain.ts'
 import type { ChainDependencies } from '../pipeline/dependencies.ts'
 import { PassThroughRoutes } from '../pipeline/pass-through/routes.ts'
 import type { PlanFormat } from '../pipeline/plan/format.ts'
-import type { Attempts } from '../pipeline/request/attempt-buckets.ts'
 import { takesKey } from '../pipeline/route/own-keys.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { buildCatalog, type Catalog } from '../routing/catalog/catalog.ts'
 import { Discovery } from '../routing/catalog/discovery.ts'
-import { createWrongTokens } from '../server/admin-token.ts'
 import { BodyMemory, defaultBodyMemory } from '../server/body-memory.ts'
 import { ClientAddresses, proxyWarning } from '../server/client-address.ts'
 import { consentBuckets } from '../server/consent.ts'
@@ -89,7 +87,6 @@ export class Runtime {
   private readonly configuration: RunningConfiguration
   readonly ids: GenerationIds
   private readonly consentBuckets: ManagementSource['buckets']
-  private readonly scimFailures: Attempts
   readonly addresses: ClientAddresses
   private keys: readonly ApiKey[]
   private readonly discovery: Discovery
@@ -151,7 +148,6 @@ export class Runtime {
     )
     this.addresses = new ClientAddresses(config.server.trustedProxies, proxyWarning(logs.log), config.operatorKey?.hash)
     this.consentBuckets = consentBuckets(clock)
-    this.scimFailures = createWrongTokens(config, clock, this.addresses).failures
     this.ids = new GenerationIds(drawnBefore(store.journal, source.worker?.drawn, clock.now()), source.worker?.slot)
     this.ids.onStep = (step) => source.clockStepped?.(step)
     this.credentials = new Credentials(CREDENTIAL_SOURCES, { clock, metrics: this.metrics, log: logs.part('credentials'), env: source.env })
@@ -364,7 +360,7 @@ export class Runtime {
     }
     const settings = chainSettings(config, catalog, keys, beside)
     const { callers, guardrails } = settings
-    const pages = servedPages({ config, catalog, management: this.management, failures: this.scimFailures })
+    const pages = servedPages({ config, catalog, management: this.management, failures: dependencies.failures })
     const { cors, costHeader, publicUrl } = config.server
     return {
       sockets: socketServing(config, callers, dependencies),

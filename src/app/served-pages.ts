@@ -13,7 +13,7 @@ interface PagesSource {
   readonly config: Config
   readonly catalog: Pick<Catalog, 'models'>
   readonly management: ManagementSource
-  /** Wrong tokens of SCIM by address. */
+  /** Wrong keys and tokens by address. */
   readonly failures: Attempts
 }
 

@@ -23,7 +23,7 @@ export interface ScimService {
   readonly config: Pick<Config, 'scim' | 'server'>
   /** Its levels, and the keys that are in workspaces. */
   readonly management: ScimSource['management']
-  /** Wrong tokens by address. */
+  /** Wrong keys and tokens by address. */
   readonly failures: Attempts
 }
 
