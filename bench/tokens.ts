@@ -62,7 +62,7 @@ const tokens = await Promise.all(Array.from({ length: ROUNDS }, (_, at) => sign(
 
 const bare = createLocalJWKSet({ keys: keys as never })
 const options = { issuer, audience: 'headgate', algorithms: ['RS256' as const], clockTolerance: 30 }
-const callers = (): TokenCallers => new TokenCallers({ clock: systemClock, proof, rules })
+const callers = (): TokenCallers => new TokenCallers({ clock: systemClock, proof, rules, claimNames: new Set() })
 const method = (known: TokenCallers) =>
   tokenMethod({ keys: { written: new Map(), atHand: () => undefined, find: () => undefined }, config: {} as never, tokens: known })
 

@@ -51,6 +51,7 @@ const TABLES = [
   'plugins.defaults',
   ...Object.keys(shippedPlugins).map((id) => `${PLUGIN}${id}`),
   'guardrails',
+  'policies',
   'prompts',
   'presets',
 ]
@@ -64,6 +65,7 @@ const ELSEWHERE: ReadonlySet<string> = new Set([
   'auth.certificates.rules.provider',
   'auth.certificates.rules.limits',
   'presets.provider',
+  'policies.route.provider',
   'providers.quirks',
   'models.endpoints.quirks',
 ])

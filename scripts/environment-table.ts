@@ -59,7 +59,7 @@ const GROUPS: readonly Group[] = [
       ['AWS_BEARER_TOKEN_BEDROCK', 'Key of Amazon Bedrock, read where a `key` names it ([AWS](clouds/aws.md#a-bedrock-api-key-instead)).'],
       ['AWS_REGION, AWS_DEFAULT_REGION', 'Region of secrets and of exports to S3, where their address names none.'],
       [
-        'AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL_SECRETS_MANAGER, AWS_ENDPOINT_URL_SSM',
+        'AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL_SECRETS_MANAGER, AWS_ENDPOINT_URL_SSM, AWS_ENDPOINT_URL_STS, AWS_ENDPOINT_URL_KMS',
         'Other addresses of these services; the name of the service takes precedence.',
       ],
       ['AWS_IGNORE_CONFIGURED_ENDPOINT_URLS', '`true`: the addresses above are not read for secrets.'],
@@ -69,6 +69,7 @@ const GROUPS: readonly Group[] = [
       ],
       ['GOOGLE_CLOUD_QUOTA_PROJECT', 'Project that is charged, where the provider names none.'],
       ['CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER', 'Other address of Google Secret Manager.'],
+      ['CLOUDSDK_API_ENDPOINT_OVERRIDES_CLOUDKMS', 'Other address of Google Cloud KMS.'],
       [
         'AZURE_TENANT_ID, AZURE_CLIENT_ID, AZURE_CLIENT_SECRET, AZURE_CLIENT_CERTIFICATE_PATH, AZURE_CLIENT_CERTIFICATE_PASSWORD, AZURE_FEDERATED_TOKEN_FILE, AZURE_AUTHORITY_HOST',
         'The application in Microsoft Entra ID, where the provider names none ([Azure](clouds/azure.md)).',

@@ -10,6 +10,7 @@ import { additionsMarkdown } from './add-one/frame/outcome.ts'
 import { auditMarkdown } from './audit-table.ts'
 import { behaviourMarkdown, differencesInShort } from './behaviour-tables.ts'
 import { verbsMarkdown } from './command-line-tables.ts'
+import { functionsMarkdown, variablesMarkdown } from './conditions-table.ts'
 import { referenceTables } from './config-reference.ts'
 import { criteriaMarkdown, criterionFieldsMarkdown } from './criteria-tables.ts'
 import { CLIENTS, lossesMarkdown, parametersMarkdown } from './dialect-matrix.ts'
@@ -65,6 +66,7 @@ const GENERATED: readonly [file: string, make: (found: string) => string | Promi
   ['web/api-types.ts', () => webTypes()],
   ['docs/routing.md', (found) => withSections(found, { 'criterion-fields': criterionFieldsMarkdown(), criteria: criteriaMarkdown() })],
   ...CONFIGURATION.map((file): [string, (found: string) => string] => [file, (found) => withSections(found, settingsIn(file, found))]),
+  ['docs/conditions.md', (found) => withSections(found, { variables: variablesMarkdown(), functions: functionsMarkdown() })],
   ['docs/plugins.md', (found) => withSections(found, { shipped: pluginsMarkdown() })],
   ['docs/providers.md', (found) => withSections(found, { presets: providersMarkdown() })],
   ...providerPages().map(([file, text]): [string, () => string] => [file, () => text]),

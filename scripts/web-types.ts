@@ -53,6 +53,9 @@ const REPLIES: Readonly<Record<string, string>> = {
   EventReceiversReply: 'listEventReceivers',
   LedgerEntriesReply: 'listLedgerEntries',
   LedgerEntryReply: 'addLedgerEntry',
+  SlicesReply: 'listSlices',
+  ExtremesReply: 'listExtremes',
+  KeyAccessReply: 'getKeyAccess',
 }
 
 /** Text before the types. */

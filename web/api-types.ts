@@ -428,6 +428,11 @@ readonly left_usd: string | null
 }
 readonly plugins: readonly (string)[]
 readonly guardrails: readonly (string)[]
+readonly policies: readonly ({
+readonly name: string
+readonly effect: string
+readonly outcome: string
+})[]
 } | null
 readonly refused: {
 readonly status: number
@@ -731,7 +736,27 @@ readonly next_cursor: string | null
 }
 
 export type EventsReply = {
-readonly data: readonly (Event)[]
+readonly data: readonly ({
+readonly specversion: '1.0'
+readonly id: string
+readonly source: string
+readonly type: string
+readonly time: string
+readonly subject: string
+readonly datacontenttype: 'application/json'
+readonly data: Readonly<Record<string, unknown>>
+readonly deliveries?: readonly ({
+readonly event: string
+readonly type: string
+readonly receiver: string
+readonly state: Word<'pending' | 'delivered' | 'dead'>
+readonly attempts: number
+readonly status: number | null
+readonly problem: string | null
+readonly next_attempt_at: string | null
+readonly updated_at: string
+})[]
+})[]
 readonly next_cursor: string | null
 }
 
@@ -751,6 +776,157 @@ readonly next_cursor: string | null
 
 export type LedgerEntryReply = {
 readonly data: LedgerEntry
+}
+
+export type SlicesReply = {
+readonly data: readonly ({
+readonly api_key_hash?: string
+readonly api_key_name?: string | null
+readonly model?: string | null
+readonly provider_name?: string | null
+readonly status?: string | null
+readonly error?: string | null
+readonly external_user?: string | null
+readonly app_title?: string | null
+readonly parent?: string | null
+readonly creator_user_id?: string | null
+readonly usage: number
+readonly requests: number
+readonly failed_requests: number
+readonly prompt_tokens: number
+readonly completion_tokens: number
+readonly cached_tokens: number
+readonly latency_ms: {
+readonly p50: number
+readonly p95: number
+readonly p99: number
+} | null
+readonly time_to_first_token_ms: {
+readonly p50: number
+readonly p95: number
+readonly p99: number
+} | null
+readonly first_at: string | null
+readonly last_at: string | null
+})[]
+readonly total: {
+readonly usage: number
+readonly requests: number
+readonly failed_requests: number
+readonly prompt_tokens: number
+readonly completion_tokens: number
+readonly cached_tokens: number
+readonly latency_ms: {
+readonly p50: number
+readonly p95: number
+readonly p99: number
+} | null
+readonly time_to_first_token_ms: {
+readonly p50: number
+readonly p95: number
+readonly p99: number
+} | null
+readonly first_at: string | null
+readonly last_at: string | null
+}
+readonly groups: number
+readonly points: readonly ({
+readonly at: string
+readonly usage: number
+readonly requests: number
+readonly failed_requests: number
+readonly prompt_tokens: number
+readonly completion_tokens: number
+readonly cached_tokens: number
+readonly latency_ms: {
+readonly p50: number
+readonly p95: number
+readonly p99: number
+} | null
+readonly time_to_first_token_ms: {
+readonly p50: number
+readonly p95: number
+readonly p99: number
+} | null
+readonly first_at: string | null
+readonly last_at: string | null
+})[]
+readonly since: string
+readonly until: string
+readonly read_since: string
+readonly is_complete: boolean
+readonly is_full: boolean
+}
+
+export type ExtremesReply = {
+readonly data: readonly ({
+readonly id: string
+readonly created_at: string
+readonly model: string
+readonly provider_name: string | null
+readonly endpoint: string
+readonly api_key_hash: string
+readonly api_key_name: string | null
+readonly status: Word<'completed' | 'incomplete' | 'failed' | 'aborted' | 'unknown' | 'open'>
+readonly error: string | null
+readonly usage: number
+readonly tokens_prompt: number | null
+readonly tokens_completion: number | null
+readonly latency: number | null
+readonly generation_time: number | null
+readonly streamed: boolean | null
+readonly session_id: string | null
+readonly attempts: number
+})[]
+readonly since: string
+readonly until: string
+readonly read_since: string
+readonly is_complete: boolean
+readonly is_full: boolean
+}
+
+export type KeyAccessReply = {
+readonly data: {
+readonly hash: string
+readonly name: string
+readonly refused_because: readonly (Word<'disabled' | 'expired' | 'manages' | 'limit_spent'>)[]
+readonly role: Word<'member' | 'viewer' | 'billing' | 'admin' | 'owner'> | null
+readonly role_text: string
+readonly is_management_key: boolean
+readonly expires_at: string | null
+readonly models: readonly ({
+readonly id: string
+readonly providers: readonly (string)[]
+})[]
+readonly model_count: number
+readonly allowed_models: readonly (string)[] | null
+readonly provider: Readonly<Record<string, unknown>> | null
+readonly limits: readonly ({
+readonly level: Word<'key' | 'issuer' | 'budget' | 'guardrail'>
+readonly name: string
+readonly limit: number
+readonly window: Word<'daily' | 'weekly' | 'monthly' | 'lifetime'>
+readonly used: number
+readonly held: number
+readonly remaining: number
+readonly resets_at: string | null
+})[]
+readonly rates: readonly ({
+readonly from: Word<'key' | 'issuer'>
+readonly requests: number | null
+readonly tokens: number | null
+readonly streams: number | null
+readonly bytes: number | null
+})[]
+readonly guardrails: readonly ({
+readonly id: string
+readonly name: string
+readonly scope: string
+})[]
+readonly pass_through: boolean
+readonly provider_ids: readonly (string)[]
+readonly default_max_output: number | null
+}
 }
 
 export type SessionReply = {
@@ -1029,17 +1205,6 @@ readonly created_at: string
 readonly updated_at: string | null
 readonly scope: Word<'account' | 'api-key'>
 readonly source: Word<'configuration' | 'store'>
-}
-
-export type Event = {
-readonly specversion: '1.0'
-readonly id: string
-readonly source: string
-readonly type: string
-readonly time: string
-readonly subject: string
-readonly datacontenttype: 'application/json'
-readonly data: Readonly<Record<string, unknown>>
 }
 
 export type LedgerEntry = {

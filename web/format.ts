@@ -1,4 +1,5 @@
 /** Numbers, money, times as text. One place, so that every page writes them alike. */
+import { zoneOptions } from './zone.ts'
 
 const LOCALE = 'en-US'
 const count = new Intl.NumberFormat(LOCALE)
@@ -60,11 +61,11 @@ export function formatBytes(value: Amount): string {
   return value < 1e6 ? `${Math.round(value / 1e3)} KB` : value < 1e9 ? `${Math.round(value / 1e6)} MB` : `${(value / 1e9).toFixed(1)} GB`
 }
 
-/** Local date and time to the second. */
+/** Date and time to the second, in the zone of the page. */
 export function formatTime(iso: string | number | Date): string {
   const date = new Date(iso)
-  return Number.isNaN(date.getTime()) ? NONE : date.toLocaleString('sv-SE')
+  return Number.isNaN(date.getTime()) ? NONE : date.toLocaleString('sv-SE', zoneOptions())
 }
 
-/** Local time of day to the second. */
-export const formatClock = (iso: string | number | Date): string => new Date(iso).toLocaleTimeString('sv-SE')
+/** Time of day to the second, in the zone of the page. */
+export const formatClock = (iso: string | number | Date): string => new Date(iso).toLocaleTimeString('sv-SE', zoneOptions())

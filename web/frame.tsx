@@ -3,10 +3,12 @@ import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks'
 import type { Session } from './api.ts'
 import { EmptyNote, ErrorNote, Loading } from './components/notes.tsx'
 import type { Page } from './page.ts'
+import { keepRange, lastRange } from './range.ts'
 import { opens, RightsProvider } from './rights.ts'
 import { followLinks, pathTo, useAddress } from './router.ts'
 import { ROUTES, type Route } from './routes.ts'
 import { currentTheme, setTheme, type Theme } from './theme.ts'
+import { currentZone, setZone, type Zone } from './zone.ts'
 
 export interface FrameProps {
   readonly brand: string
@@ -15,11 +17,13 @@ export interface FrameProps {
 }
 
 export function Frame({ brand, session, onSignOut }: FrameProps) {
-  const { parts } = useAddress()
+  const { parts, query } = useAddress()
+  keepRange(query)
   const routes = ROUTES.filter(({ reads }) => opens(session, reads))
   const first = routes[0]?.name ?? ''
   const [name = first, ...rest] = parts
   const [isMenuOpen, setMenuOpen] = useState(false)
+  const [zone, setShownZone] = useState<Zone>(currentZone)
   const route = routes.find((each) => each.name === name)
   const main = useRef<HTMLElement>(null)
   const shown = useRef(name)
@@ -57,6 +61,7 @@ export function Frame({ brand, session, onSignOut }: FrameProps) {
         <span class="who" title={`Signed in with ${session.name}`}>
           {session.name} <span class="quiet">{session.key_role}</span>
         </span>
+        <ZoneSwitch zone={zone} onChange={setShownZone} />
         <ThemeSwitch />
         <button type="button" class="button small" onClick={onSignOut}>
           Sign out
@@ -66,7 +71,7 @@ export function Frame({ brand, session, onSignOut }: FrameProps) {
         <ul>
           {routes.map(({ name: each, title, icon }) => (
             <li key={each}>
-              <a href={pathTo([each])} aria-current={each === name ? 'page' : undefined}>
+              <a href={pathTo([each], RANGED.has(each) ? lastRange() : {})} aria-current={each === name ? 'page' : undefined}>
                 <Icon path={icon} />
                 {title}
               </a>
@@ -78,7 +83,7 @@ export function Frame({ brand, session, onSignOut }: FrameProps) {
       <main id="main" ref={main} tabIndex={-1}>
         <RightsProvider value={session}>
           {route ? (
-            <Shown key={route.name} route={route} session={session} rest={rest} />
+            <Shown key={`${route.name} ${zone}`} route={route} session={session} rest={rest} />
           ) : (
             <NotFound first={routes[0]} isClosed={ROUTES.some((each) => each.name === name)} role={session.key_role} />
           )}
@@ -93,6 +98,29 @@ export function Icon({ path }: { path: string }) {
     <svg class="icon" viewBox="0 0 20 20" width="20" height="20" aria-hidden="true">
       <path d={path} />
     </svg>
+  )
+}
+
+/** Pages that look at a range of time: it goes along to the next one. */
+const RANGED = new Set(['usage', 'requests', 'events', 'changes'])
+
+/** A page is shown anew in the other zone: "today" is another day there. */
+function ZoneSwitch({ zone, onChange }: { zone: Zone; onChange: (zone: Zone) => void }) {
+  const other = zone === 'utc' ? 'local' : 'utc'
+  const text = zone === 'utc' ? 'UTC' : 'Local'
+  const change = (): void => {
+    setZone(other)
+    onChange(other)
+  }
+  return (
+    <button
+      type="button"
+      class="button small"
+      aria-label={`${text} times, show them in ${other === 'utc' ? 'UTC' : 'local time'}`}
+      onClick={change}
+    >
+      {text}
+    </button>
   )
 }
 

@@ -12,8 +12,8 @@ export interface Resource<T> {
 }
 
 export interface ResourceOptions {
-  /** Milliseconds between the end of one load and the next; it pauses while the page is hidden. */
-  readonly every?: number
+  /** Milliseconds between the end of one load and the next; it pauses while the page is hidden. A function is called after each load. */
+  readonly every?: number | (() => number)
   /** False: nothing is loaded. */
   readonly enabled?: boolean
 }
@@ -55,13 +55,13 @@ export function useResource<T>(
           if (!ended.signal.aborted) setState((last) => ({ ...last, error: thrown as Error, isLoading: false }))
         }
       }
-      if (every !== undefined && !ended.signal.aborted) timer = setTimeout(run, every)
+      if (every !== undefined && !ended.signal.aborted) timer = setTimeout(run, typeof every === 'function' ? every() : every)
     }
     void run()
     return () => {
       ended.abort()
       clearTimeout(timer)
     }
-  }, [...inputs, round, enabled, every])
+  }, [...inputs, round, enabled, typeof every === 'function' || every])
   return { ...state, reload, replace }
 }

@@ -25,6 +25,13 @@ export const ROUTES: readonly Route[] = [
     load: () => import('./pages/now.tsx'),
   },
   {
+    name: 'usage',
+    title: 'Usage',
+    icon: 'M3 17V3M3 17h14M6.5 13.5v-4M10 13.5v-8M13.5 13.5v-6',
+    reads: 'GET /v1/slices',
+    load: () => import('./pages/usage.tsx'),
+  },
+  {
     name: 'requests',
     title: 'Requests',
     icon: 'M3 5h14M3 10h14M3 15h9',

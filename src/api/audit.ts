@@ -26,7 +26,7 @@ const byActor = shortText(
   'admin_token',
 )
 const ofAction = choice('action', 'Only these.', actions, 'key.created')
-const ofSubject = shortText('subject', 'Only changes of this: identity of a key, id of a guardrail, ….', MAX_NAME_LENGTH)
+const ofSubject = shortText('subject', 'Only changes of this: name or hash of a key, id of a guardrail, ….', MAX_NAME_LENGTH)
 const since = time('since', 'From this time (UTC) on.')
 const until = time('until', 'Before this time (UTC).')
 const order = choice('order', '`newest` for the newest first.', ['oldest', 'newest'], 'newest')
@@ -37,13 +37,14 @@ export const AUDIT_QUERY = [byActor, ofAction, ofSubject, since, until, order, c
 export async function listAuditEntries(query: URLSearchParams, source: AuditSource): Promise<ApiReply> {
   const limit = rows.read(query) ?? USUAL_PAGE
   const actor = byActor.read(query)
+  const subject = ofSubject.read(query)
   const found = await source.auditLog.page({
     after: cursor.read(query) ?? 0,
     newestFirst: order.read(query) === 'newest',
     limit,
-    actor: actor === undefined ? undefined : await actorId(actor, source),
+    actor: actor === undefined ? undefined : await keyIdentity(actor, source),
     action: ofAction.read(query),
-    subject: ofSubject.read(query),
+    subject: subject === undefined ? undefined : await keyIdentity(subject, source),
     since: since.read(query),
     until: until.read(query),
   })
@@ -52,7 +53,7 @@ export async function listAuditEntries(query: URLSearchParams, source: AuditSour
 }
 
 /** A key is entered under its identity, which a new secret leaves as it is. */
-async function actorId(named: string, source: AuditSource): Promise<string> {
+async function keyIdentity(named: string, source: AuditSource): Promise<string> {
   const keys = await allKeys(source)
   return keys.find(({ hash, name }) => hash === named || name === named)?.identity ?? named
 }

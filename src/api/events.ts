@@ -6,7 +6,7 @@ import type { JsonObject } from '../core/json.ts'
 import { cloudEvent } from '../services/events/index.ts'
 import { type AttributedEvents, DELIVERY_STATES, type ReceiverState, type StoredDelivery, type StoredEvent } from '../store/events.ts'
 import type { ChangeSource } from './origin.ts'
-import { choice, cursor, integer, text } from './parameters.ts'
+import { choice, cursor, flag, integer, text, time } from './parameters.ts'
 import { type ApiReply, ok } from './reply.ts'
 
 export interface EventSource {
@@ -24,7 +24,10 @@ const USUAL_PAGE = 50
 const rows = integer('limit', 'Entries per page at most; 50 without it.', { least: 1, most: MAX_PAGE_LENGTH, example: USUAL_PAGE })
 const ofType = text('type', 'Only events of this type; may be repeated.')
 const order = choice('order', '`newest` for the newest first.', ['oldest', 'newest'], 'newest')
-export const EVENTS_QUERY = [cursor, rows, ofType, order]
+const since = time('since', 'That happened at this time (UTC) or later.')
+const until = time('until', 'That happened before this time (UTC).')
+const withDeliveries = flag('include_deliveries', 'With the deliveries of each event.', 'true')
+export const EVENTS_QUERY = [cursor, rows, ofType, since, until, order, withDeliveries]
 const ofState = choice('state', 'Only these.', DELIVERY_STATES, 'dead')
 const ofReceiver = text('receiver', 'Only of this receiver.', {}, 'ops')
 export const DELIVERIES_QUERY = [ofState, ofReceiver, cursor, rows]
@@ -33,14 +36,29 @@ export const DELIVERIES_QUERY = [ofState, ofReceiver, cursor, rows]
 export async function listEvents(query: URLSearchParams, { events, source }: EventSource): Promise<ApiReply> {
   const limit = rows.read(query) ?? USUAL_PAGE
   const newestFirst = order.read(query) === 'newest'
-  const found = await events.page({ after: cursor.read(query) ?? 0, types: wantedTypes(query), limit, newestFirst })
-  return ok(
-    paged(
-      found.map((event) => cloudEvent(event, source)),
-      found.at(-1)?.number,
-      limit,
-    ),
-  )
+  const found = await events.page({
+    after: cursor.read(query) ?? 0,
+    types: wantedTypes(query),
+    since: since.read(query),
+    until: until.read(query),
+    limit,
+    newestFirst,
+  })
+  const deliveries = withDeliveries.read(query) ? await deliveriesFor(found, events) : undefined
+  const data = found.map((event) => ({
+    ...cloudEvent(event, source),
+    ...(deliveries && { deliveries: (deliveries.get(event.number) ?? []).map(deliveryEntry) }),
+  }))
+  return ok(paged(data, found.at(-1)?.number, limit))
+}
+
+/** Deliveries of the events of a page, by their numbers. */
+async function deliveriesFor(
+  found: readonly StoredEvent[],
+  events: Pick<AttributedEvents, 'deliveries'>,
+): Promise<ReadonlyMap<number, readonly StoredDelivery[]>> {
+  const all = await Promise.all(found.map(({ number: event }) => events.deliveries({ event, after: 0, limit: MAX_PAGE_LENGTH })))
+  return new Map(found.map(({ number }, at) => [number, all[at] ?? []]))
 }
 
 /** @throws Fault 400 for types that are none. */

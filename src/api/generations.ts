@@ -6,6 +6,7 @@ import { usd } from '../core/money.ts'
 import { generationView } from '../ledger/generation.ts'
 import type { LedgerScans } from '../ledger/scans.ts'
 import type { GenerationRecord, GenerationSearch } from '../ledger/types.ts'
+import type { ApiKey } from '../plugin-api/key.ts'
 import { allKeys, type KeySource } from './key-entry.ts'
 import { amount, flag, integer, keyHash, position, type QueryParameter, shortText, time } from './parameters.ts'
 import { queryList } from './query.ts'
@@ -59,10 +60,7 @@ export async function searchGenerations(query: URLSearchParams, source: SearchSo
   const byIdentity = new Map(keys.map((key) => [key.identity, key]))
   const searched = next === undefined ? wanted.from : searchedUntil(next)
   return ok({
-    data: rows.map((record) => {
-      const key = byIdentity.get(record.hold.key)
-      return { ...recordEntry(record), api_key_hash: key?.hash ?? record.hold.key, api_key_name: key?.name ?? null }
-    }),
+    data: rows.map((record) => generationEntry(record, byIdentity)),
     next: next === undefined ? null : Buffer.from(next).toString('base64url'),
     scanned_until: new Date(searched).toISOString(),
   })
@@ -137,10 +135,18 @@ const SHOWN = [
   'error',
 ] as const
 
-function recordEntry(record: GenerationRecord): JsonObject {
+/** A generation as lists show it. @param byIdentity keys that are there. */
+export function generationEntry(record: GenerationRecord, byIdentity: ReadonlyMap<string, Pick<ApiKey, 'hash' | 'name'>>): JsonObject {
   const view = generationView(record)
   const entry: JsonObject = {}
   for (const name of SHOWN) entry[name] = view[name] ?? null
   const { provider_responses: calls } = view
-  return { ...entry, usage: usd(record.settled?.cost ?? 0), attempts: Array.isArray(calls) ? calls.length : 0 }
+  const key = byIdentity.get(record.hold.key)
+  return {
+    ...entry,
+    usage: usd(record.settled?.cost ?? 0),
+    attempts: Array.isArray(calls) ? calls.length : 0,
+    api_key_hash: key?.hash ?? record.hold.key,
+    api_key_name: key?.name ?? null,
+  }
 }

@@ -7,7 +7,7 @@ import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, ti
 import { GATEWAY_ORIGIN, type Origin } from '../core/audit-entries.ts'
 import type { Clock } from '../core/clock.ts'
 import { secretHash } from '../core/secret.ts'
-import { type AttributedKeys, isSession, OPENS_NOTHING, type SessionKey, sessionName } from '../store/keys.ts'
+import { type AttributedKeys, isSession, OPENS_NOTHING, type PersonSignIn, type SessionKey, sessionName } from '../store/keys.ts'
 
 /** Milliseconds that a session lasts at most, and without a request. */
 export const MAX_SESSION_MS = 12 * 3600_000
@@ -16,6 +16,10 @@ const IDLE = 3600_000
 const RENEW_AFTER = 5 * 60_000
 /** Of one key, or of the admin token; of more, the one that would end first ends. */
 const MAX_SESSIONS = 100
+/** Sessions that are read at once where all of them are looked through. */
+const READ_AT_ONCE = 500
+/** Milliseconds by which the clocks of an identity provider's own machines may differ. */
+const PROVIDER_SKEW = 5_000
 /** Sessions that are looked at for late ones whenever one is made. Each place is as likely as any other, so that none stays for long. */
 const SWEPT = 16
 
@@ -39,8 +43,20 @@ export interface SessionHolder {
 export interface NewSession extends SessionHolder {
   /** Of a person: the identity by which the sessions are found. */
   readonly identity?: string
+  /** Of a person. */
+  readonly signIn?: PersonSignIn
   /** Milliseconds; at most `MAX_SESSION_MS`, which is the default. */
   readonly lastsMs?: number
+}
+
+/** A sign-out at an identity provider. */
+export interface ProviderSignOut {
+  /** Identity by which sessions of the person are found; absent where the provider names a session alone. */
+  readonly identity: string | undefined
+  /** Digest of a session there; absent: all of the person's. */
+  readonly session: string | undefined
+  /** Milliseconds since the epoch, by the clock of the provider. */
+  readonly issuedAt: number
 }
 
 export interface RoomSession extends SessionHolder {
@@ -69,7 +85,7 @@ export class RoomSessions {
   async open(made: NewSession, origin: Origin): Promise<{ cookie: string; session: RoomSession }> {
     const store = this.options.store()
     const now = Math.floor(this.options.clock.now())
-    const { identity, lastsMs = MAX_SESSION_MS, ...holder } = made
+    const { identity, signIn, lastsMs = MAX_SESSION_MS, ...holder } = made
     // By which a key or a person finds its sessions.
     const by = holder.role === 'operator' ? 'control room' : (identity ?? secretHash(holder.secret))
     await makeRoom(store, by, now)
@@ -84,7 +100,7 @@ export class RoomSessions {
       limit: null,
       limitReset: null,
       expiresAt: Math.min(now + IDLE, until),
-      consent: { by, session: { until, role: holder.role, encrypted: this.encrypted(holder, cookie) } },
+      consent: { by, session: { until, role: holder.role, encrypted: this.encrypted(holder, cookie), ...(signIn && { signIn }) } },
     }
     await store.put(row, origin)
     await sweep(store, hash, now)
@@ -113,6 +129,21 @@ export class RoomSessions {
   /** At all gateways of the store. @param origin the visitor who signs out; by default it ends with its key. */
   async end(cookie: string | undefined, origin: Origin = GATEWAY_ORIGIN): Promise<void> {
     if (cookie !== undefined) await this.options.store().remove(sessionName(secretHash(cookie)), origin)
+  }
+
+  /**
+   * Ends the sessions of a sign-in that has ended at the identity provider, at all gateways of the store.
+   * @param address of the provider. @returns their number. @throws Fault `unavailable`.
+   */
+  async endSignedOut(signOut: ProviderSignOut, address: string): Promise<number> {
+    const store = this.options.store()
+    let ended = 0
+    for await (const { hash, name, consent } of foundSessions(store, signOut.identity, Math.floor(this.options.clock.now()))) {
+      const { signIn } = consent.session
+      if (!signIn || !isEnded(signIn, signOut)) continue
+      if (await store.remove(hash, { actor: { kind: 'member', id: signIn.member, name }, address })) ended++
+    }
+    return ended
   }
 
   /** Of the operator a proof of the admin token, since each gateway has a key of its own for the requests. */
@@ -164,3 +195,25 @@ async function sweep(store: AttributedKeys, name: string, now: number): Promise<
 }
 
 const isLate = (key: SessionKey, now: number): boolean => now >= key.consent.session.until || now >= (key.expiresAt ?? 0)
+
+/** Those of a person by an index; without one all of them, so many at once. */
+async function* foundSessions(store: AttributedKeys, identity: string | undefined, now: number): AsyncGenerator<SessionKey> {
+  if (identity !== undefined) {
+    yield* (await store.issuedBy(identity, now)).filter(isSession)
+    return
+  }
+  const first = sessionName('')
+  for (let after = first; after.startsWith(first); ) {
+    const keys = await store.listAfter(after, READ_AT_ONCE)
+    yield* keys.filter(isSession)
+    after = keys.at(-1)?.hash ?? ''
+  }
+}
+
+/** True for a sign-in that the sign-out ends; of one that names no session of the provider the person alone decides. */
+export function isEnded(signIn: Pick<PersonSignIn, 'session' | 'issuedAt'>, { identity, session, issuedAt }: ProviderSignOut): boolean {
+  // A sign-out that is shown again later ends no sign-in after it.
+  if (signIn.issuedAt > issuedAt + PROVIDER_SKEW) return false
+  if (session === undefined) return true
+  return signIn.session === undefined ? identity !== undefined : signIn.session === session
+}

@@ -17,6 +17,7 @@ import type { FileForm } from './files.ts'
 import type { ReplaySource } from './generation-plan.ts'
 import type { GuardrailSource } from './guardrail-entry.ts'
 import type { GuardrailTestSource } from './guardrail-test.ts'
+import type { AccessSource } from './key-access.ts'
 import type { LevelSource } from './key-entry.ts'
 import type { ModelSource } from './models.ts'
 import type { ChangeSource } from './origin.ts'
@@ -75,7 +76,7 @@ export interface UploadSource {
   receive(call: Upload, files: KeyFiles, form: FileForm): Promise<JsonObject>
 }
 
-export interface OperationSource extends ManagementSource, ChangeSource {
+export interface OperationSource extends ManagementSource, ChangeSource, Pick<AccessSource, 'guardrailsFor' | 'modelCount'> {
   /** The catalogue as a key sees it. */
   listedFor(key: ApiKey): ModelSource & EndpointSource
   readonly providers: ReadonlyMap<string, Provider>

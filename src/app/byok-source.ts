@@ -2,6 +2,7 @@
 import type { ByokSource } from '../api/byok.ts'
 import type { Config } from '../config/config.ts'
 import { KeyEncryption } from '../services/byok/key-encryption.ts'
+import { takesKeys } from '../services/credentials/sources/index.ts'
 
 /** Models are not looked up: a name stands for itself. */
 export function byokSource(
@@ -15,7 +16,7 @@ export function byokSource(
     there: { model: (name) => name, provider: (slug) => named(slug) !== undefined },
     takesKey: (slug) => {
       const provider = named(slug)
-      return provider?.baseUrl !== undefined && (!provider.credential || provider.credential.keys !== undefined)
+      return provider?.baseUrl !== undefined && (!provider.credential || takesKeys(provider.credential))
     },
   }
 }

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { Config } from '../config/config.ts'
 import { DEVELOPMENT_KEY } from '../config/keys.ts'
 import type { Clock } from '../core/clock.ts'
+import type { Log } from '../core/log.ts'
 import type { AdminRoute } from '../server/admin-route.ts'
 import type { ClientAddresses } from '../server/client-address.ts'
 import { ControlRoom } from '../server/control-room/control-room.ts'
@@ -30,7 +31,7 @@ export interface ControlRoomSource {
   readonly operatorSecret: string
   readonly link: SignInLink | undefined
   readonly note: (entry: UntimedEntry) => void
-  readonly log: { warn(facts: object, text: string): void }
+  readonly log: Pick<Log, 'warn' | 'info'>
   readonly onError: (error: unknown) => void
 }
 
@@ -38,7 +39,7 @@ export function openControlRoom({ config, addresses, ...rest }: ControlRoomSourc
   return new ControlRoom({
     ...rest,
     addresses,
-    people: new IssuerPeople({ clock: rest.clock, issuers: () => config().issuers }),
+    people: new IssuerPeople({ clock: rest.clock, log: rest.log, issuers: () => config().issuers }),
     brand: () => config().brand.word,
     version: programVersion(),
     // The page calls models of the simulated provider with it; the key is published, so that anybody on this machine may call more.

@@ -1,17 +1,22 @@
 /** People who sign in to the control room at an issuer of the configuration. */
 import type { Clock } from '../core/clock.ts'
+import type { JsonObject } from '../core/json.ts'
+import type { Log } from '../core/log.ts'
 import { memberIdentity } from '../core/member.ts'
+import { secretHash } from '../core/secret.ts'
 import { SignInRefusal } from '../core/sign-in-refusals.ts'
-import type { KnownPerson, People, Person, SignInChoice, SignInFlow } from '../server/control-room/people.ts'
+import type { KnownPerson, People, Person, PersonSignOut, SignInChoice, SignInFlow } from '../server/control-room/people.ts'
 import { CredentialError } from '../services/credentials/types.ts'
 import { memberIn } from '../services/issuers/claims.ts'
 import type { CodeFlows, SignInIssuer } from '../services/issuers/code-flow.ts'
+import type { LogoutTokens } from '../services/issuers/logout-tokens.ts'
 import { mapClaims, testedClaims } from '../services/issuers/mapping.ts'
 import { signInProblem } from '../services/issuers/sign-in-problem.ts'
 import type { IssuerSettings } from '../services/issuers/types.ts'
 
 export interface IssuerPeopleOptions {
   readonly clock: Clock
+  readonly log: Pick<Log, 'warn' | 'info'>
   /** As they stand now. */
   readonly issuers: () => readonly IssuerSettings[]
 }
@@ -19,6 +24,7 @@ export interface IssuerPeopleOptions {
 export class IssuerPeople implements People {
   private readonly options: IssuerPeopleOptions
   private readonly flows = new WeakMap<IssuerSettings, Promise<CodeFlows>>()
+  private readonly logoutTokens = new WeakMap<IssuerSettings, Promise<LogoutTokens>>()
 
   constructor(options: IssuerPeopleOptions) {
     this.options = options
@@ -56,9 +62,22 @@ export class IssuerPeople implements People {
     return {
       member,
       identity: memberIdentity(issuer, member),
+      ...signInFacts(issuer, claims),
       issuer,
       claims: testedClaims(claims, settings),
       sessionMs: settings.signIn.session,
+    }
+  }
+
+  async signOut(name: string, token: string, isSuspect: () => boolean): Promise<PersonSignOut> {
+    const settings = this.named(name)
+    const tokens = await this.logouts(settings)
+    const { subject, session, issuedAt, use } = await tokens.verify(token, isSuspect)
+    return {
+      subject: subject === undefined ? undefined : memberIdentity(settings.issuer, subject),
+      session: session === undefined ? undefined : sessionDigest(settings.issuer, session),
+      issuedAt,
+      use,
     }
   }
 
@@ -90,7 +109,30 @@ export class IssuerPeople implements People {
     }
     return found
   }
+
+  /** As `codeFlows`, with the first sign-out. */
+  private logouts(settings: SignInIssuer): Promise<LogoutTokens> {
+    let found = this.logoutTokens.get(settings)
+    if (!found) {
+      found = import('../services/issuers/logout-tokens.ts').then((code) => new code.LogoutTokens(settings, this.options))
+      this.logoutTokens.set(settings, found)
+    }
+    return found
+  }
 }
+
+/** By which a sign-out at the issuer finds the sign-in. */
+function signInFacts(issuer: string, claims: JsonObject): Pick<KnownPerson, 'subject' | 'session' | 'issuedAt'> {
+  const { sub, sid, iat } = claims
+  return {
+    // OpenID Connect Core 1.0, 2: an ID token has both.
+    subject: memberIdentity(issuer, String(sub)),
+    session: typeof sid === 'string' ? sessionDigest(issuer, sid) : undefined,
+    issuedAt: typeof iat === 'number' ? iat * 1000 : 0,
+  }
+}
+
+const sessionDigest = (issuer: string, session: string): string => secretHash(`sign-in\0${issuer}\0${session}`)
 
 const signInName = ({ issuer, signIn }: SignInIssuer): string => signIn.name ?? new URL(issuer).hostname
 

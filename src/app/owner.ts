@@ -307,10 +307,7 @@ class Owner {
         byok: () => byokSource(this.settings.config, { byok: ownerServer.watchedByokKeys(), ...source() }),
         compaction: {
           compactionKeys: operatorsCompactionKeys({
-            store: kept.compactionKeys,
-            config: this.settings.config,
-            clock: this.clock,
-            log: this.log,
+            ...{ store: kept.compactionKeys, config: this.settings.config, clock: this.clock, log: this.log },
           }),
           clock: this.clock,
         },

@@ -6,7 +6,7 @@ import type { Log } from '../core/log.ts'
 import { type Address, names } from '../core/name-lookups.ts'
 import { upstreamDialects } from '../dialects/registry.ts'
 import type { UpstreamDialect } from '../dialects/types.ts'
-import { credentialHeaders, providerAddress } from '../pipeline/route/provider-address.ts'
+import { addCredential, providerAddress } from '../pipeline/route/provider-address.ts'
 import type { DiscoveryReports, Listing } from '../routing/catalog/discovery.ts'
 import { describedList } from '../routing/catalog/server-facts.ts'
 import type { Provider } from '../routing/catalog/types.ts'
@@ -79,7 +79,11 @@ async function listingWith(provider: Provider, credential: Credential | undefine
   if (!dialect) throw new Error(`the dialect ${provider.dialect} has no list of models`)
   const { headers } = providerAddress(provider, dialect)
   const headersFor: HeadersFor = credential
-    ? (call) => [...headers, ...credentialHeaders(credential, { provider, dialect }, { ...call, headers })]
+    ? (call) => {
+        const all = [...headers]
+        addCredential(credential, { provider, dialect }, { ...call, headers: all })
+        return all
+      }
     : () => headers
   const way: ListingWay = {
     headers: headersFor,

@@ -126,12 +126,8 @@ export class Runtime {
       },
     })
     this.events = new Events({
-      settings: config.events,
-      store,
-      clock,
-      log: logs.part('ledger'),
-      metrics: this.metrics,
-      delivers: source.worker === undefined,
+      ...{ settings: config.events, store, clock, log: logs.part('ledger') },
+      ...{ metrics: this.metrics, delivers: source.worker === undefined },
     })
     this.dependencies = chainDependencies(source, this.metrics, {
       files: this.files,
@@ -359,7 +355,7 @@ export class Runtime {
       ...this.issuers.callers(config),
     }
     const settings = chainSettings(config, catalog, keys, beside)
-    const { callers, guardrails } = settings
+    const { callers, guardrails, policies } = settings
     const pages = servedPages({ config, catalog, management: this.management, failures: dependencies.failures })
     const { cors, costHeader, publicUrl } = config.server
     return {
@@ -383,7 +379,7 @@ export class Runtime {
       passThrough: new PassThroughRoutes(async () => {
         const { PassThroughHandler } = await import('../pipeline/pass-through/handler.ts')
         return new PassThroughHandler(
-          { callers, publicUrl, guardrails, catalog, trustedCertificate, clientAddress: (request) => this.addresses.of(request) },
+          { callers, publicUrl, guardrails, policies, catalog, trustedCertificate, clientAddress: (request) => this.addresses.of(request) },
           {
             dependencies,
             proxy: this.passThrough,

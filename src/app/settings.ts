@@ -5,6 +5,7 @@ import { type Budgets, budgetNamed } from '../core/shared-budget.ts'
 import type { PlacedKeys } from '../ledger/placed-keys.ts'
 import type { ChainSettings } from '../pipeline/dependencies.ts'
 import type { GuardrailSetting } from '../pipeline/guard/guardrail-setting.ts'
+import { compilePolicies } from '../pipeline/policy/policy-setting.ts'
 import type { CertificateCallers } from '../pipeline/request/authentication/certificate-callers.ts'
 import { Callers } from '../pipeline/request/authentication/index.ts'
 import type { KeyLookup } from '../pipeline/request/authentication/key-lookup.ts'
@@ -106,6 +107,7 @@ export function chainSettings(
     catalog,
     plugins: pluginSettings(config),
     guardrails: [...fileGuardrails(config), ...stored],
+    policies: compilePolicies(config.policies),
     // The same addresses as for files that are read: both are parts of a request.
     outbound: new OutboundPolicy({ allowPrivate: privateHosts(config) }),
   }

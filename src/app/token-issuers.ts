@@ -1,8 +1,10 @@
 /** Verification of callers' tokens, and the mapping of their certificates: what outlives a reload, and what each configuration makes of it. */
+import type { X509Certificate } from 'node:crypto'
 import type { Config } from '../config/config.ts'
 import { apiKeyTerms } from '../config/keys.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
+import { claimNames } from '../pipeline/policy/policy-setting.ts'
 import { CertificateCallers } from '../pipeline/request/authentication/certificate-callers.ts'
 import type { RuleTerms } from '../pipeline/request/authentication/member-key.ts'
 import { TokenCallers } from '../pipeline/request/authentication/token-callers.ts'
@@ -34,7 +36,7 @@ export class TokenIssuers {
     if (!made) {
       const proof = new TokenVerifier(issuers, this.keys, this.parts)
       const rules = new Map(issuers.map((each) => [each.issuer, each.rules.map((rule) => ruleTerms(rule, each.issuer, config))]))
-      made = new TokenCallers({ clock: this.parts.clock, proof, rules })
+      made = new TokenCallers({ clock: this.parts.clock, proof, rules, claimNames: claimNames(config.policies) })
       this.made.set(config, made)
     }
     return made
@@ -46,7 +48,8 @@ export class TokenIssuers {
     let made = this.madeOfCertificates.get(config)
     if (!made) {
       const rules = certificates.rules.map((rule) => mappedTerms(rule, 'certificate', config))
-      made = new CertificateCallers({ read: (certificate) => readCertificate(certificate, certificates), rules })
+      const read = (certificate: X509Certificate) => readCertificate(certificate, certificates)
+      made = new CertificateCallers({ read, rules, claimNames: claimNames(config.policies) })
       this.madeOfCertificates.set(config, made)
     }
     return made

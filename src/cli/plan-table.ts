@@ -51,7 +51,12 @@ function excludedText(excluded: readonly JsonObject[]): string {
   return `Left out:\n${table(['endpoint', 'model', 'filter', 'reason'], rows)}`
 }
 
-function holdText({ candidates, hold, inputs, plugins, guardrails }: Plan): string {
+function policiesText(policies: Plan['policies']): string {
+  if (policies.length === 0) return ''
+  return ` Policies: ${policies.map(({ name, effect, outcome }) => `${name} (${outcome === 'failed' ? 'not evaluated, ' : ''}${effect})`).join(', ')}.`
+}
+
+function holdText({ candidates, hold, inputs, plugins, guardrails, policies }: Plan): string {
   const left = hold.left_usd === null ? 'the key has no limit' : `the key has $${hold.left_usd} left`
   const output = inputs === undefined ? ` and ${hold.output_cap} output tokens` : ''
   const lowered = candidates.some(({ output_cap: cap }) => cap?.lowered_by_credit) ? ' The credit that is left lowers the output cap.' : ''
@@ -59,7 +64,7 @@ function holdText({ candidates, hold, inputs, plugins, guardrails }: Plan): stri
     `Hold: $${hold.usd}, of which $${hold.floor_usd} for the input; ${left}.`,
     `It counts at most ${hold.input_tokens_bound} input tokens${output}.${lowered}`,
     `Input is counted as one token for each byte, which no tokenizer passes, and ${TOOL_PROMPT_TOKENS.toLocaleString('en')} for what a provider adds: more than is used, and the rest is given back.`,
-    `Plugins: ${plugins.join(', ') || 'none'}. Guardrails: ${guardrails.join(', ') || 'none'}.`,
+    `Plugins: ${plugins.join(', ') || 'none'}. Guardrails: ${guardrails.join(', ') || 'none'}.${policiesText(policies)}`,
   ].join('\n')
 }
 

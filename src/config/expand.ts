@@ -7,7 +7,17 @@
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /** Places of secrets outside the environment; `src/services/secrets` reads them. */
-export const SECRET_SCHEMES = ['file', 'command', 'vault', 'aws-secretsmanager', 'aws-parameterstore', 'google-secretmanager'] as const
+export const SECRET_SCHEMES = [
+  'file',
+  'command',
+  'vault',
+  'aws-secretsmanager',
+  'aws-parameterstore',
+  'google-secretmanager',
+  'aws-kms',
+  'google-kms',
+  'azure-keyvault-key',
+] as const
 
 /** The value of a variable or a secret that is there and must not be used: no value of an environment holds a NUL. */
 export const WITHHELD = '\0'

@@ -69,17 +69,18 @@ export function checkGuardrails(raw: RawConfig, main: Source, references: Refere
     for (const [place, key] of (guardrail.scope?.keys ?? []).entries()) {
       if (hasAllKeys && !keys.includes(key)) main.report([...at, 'scope', 'keys', place], `no such key${hint(key, keys)}`)
     }
-    if (guardrail.scope?.keys.length === 0 && !isNamedByRule(guardrail.name, raw))
+    if (guardrail.scope?.keys.length === 0 && !isNamedByRule(guardrail.name, raw) && !main.isWrong(['policies']))
       main.report(
         [...at, 'scope', 'keys'],
-        'it would hold for no caller, expected a key, or a rule of auth.issuers or auth.certificates that names this guardrail',
+        'it would hold for no caller, expected a key, or a policy or a rule of auth.issuers or auth.certificates that names this guardrail',
       )
     main.check(() => checkLists(guardrail, at, { raw, main, references }))
     main.check(() => checkFields(guardrail, at, main))
   }
 }
 
-function isNamedByRule(name: string, { auth }: RawConfig): boolean {
+function isNamedByRule(name: string, { auth, policies = [] }: RawConfig): boolean {
+  if (policies.some(({ guardrails }) => guardrails?.includes(name))) return true
   const rules = [...(auth?.issuers ?? []), ...(auth?.certificates ? [auth.certificates] : [])].flatMap((each) => each.rules)
   return rules.some(({ guardrails }) => guardrails?.includes(name))
 }

@@ -1,6 +1,8 @@
 /** Rules that a schema cannot state: references between parts of the file. */
+import { isObject } from '../core/json.ts'
 import { postgresTransport, redisProblem } from '../core/transport.ts'
 import { EMBEDDING, GENERATING } from '../dialects/quirks.ts'
+import { SUBJECT_TOKEN_SOURCES } from '../services/credentials/sources/identity-tokens/index.ts'
 import { CREDENTIAL_SOURCES } from '../services/credentials/sources/index.ts'
 import { AGENTS, agentAliases } from './agents/index.ts'
 import { checkSinks } from './audit.ts'
@@ -12,6 +14,7 @@ import { checkCertificates, checkIssuers } from './issuers.ts'
 import { checkKeyReferences, checkKeys, checkPreferences } from './key-rules.ts'
 import { checkListenerTls } from './listener-tls.ts'
 import { checkPlugins } from './plugins.ts'
+import { checkPolicies } from './policies.ts'
 import type { Path } from './problems.ts'
 import { checkConnection } from './provider-connections.ts'
 import { checkQuirks } from './quirk-rules.ts'
@@ -41,6 +44,7 @@ export function checkRules(raw: RawConfig, main: Source, files: ModelFiles, look
   main.check(() => checkScim(raw, main))
   main.check(() => checkEvents(raw, main))
   main.check(() => checkGuardrails(raw, main, references))
+  main.check(() => checkPolicies(raw, main, references))
   main.check(() => checkPlugins(raw, main))
   main.check(() => checkAliases(raw, main, references))
   main.check(() => {
@@ -224,6 +228,7 @@ function checkCredential({ credential, auth, headers = {}, pass_through: opens }
   if (!credential) return
   const place = [...at, 'credential']
   checkSources(Object.keys(credential), place, main)
+  checkIdentityTokens(credential, place, main)
   const signing = CREDENTIAL_SOURCES.find(({ name, signsBody }) => signsBody === true && Object.hasOwn(credential, name))
   if (opens && signing)
     main.report(
@@ -246,9 +251,22 @@ function checkSources(keys: readonly string[], place: Path, main: Source): void 
 
 const SOURCES = CREDENTIAL_SOURCES.map(({ name }) => name)
 
+/** An identity token has one source as well. */
+function checkIdentityTokens(credential: object, place: Path, main: Source): void {
+  for (const [name, settings] of Object.entries(credential)) {
+    const at = [...place, name, 'identity_token']
+    const written = isObject(settings) ? settings.identity_token : undefined
+    if (!isObject(written) || main.isMisnamed(at) || SUBJECT_TOKENS.some((source) => main.isWrong([...at, source]))) continue
+    if (Object.keys(written).length !== 1) main.report(at, `expected one of these keys: ${SUBJECT_TOKENS.join(', ')}`, 'key')
+  }
+}
+
+const SUBJECT_TOKENS = SUBJECT_TOKEN_SOURCES.map(({ name }) => name)
+
 /** An endpoint's settings are on top of its provider's, or a source of their own. */
 function checkEndpointCredential(credential: object, provider: RawProvider | undefined, place: Path, main: Source): void {
   checkSources(Object.keys(credential), place, main)
+  checkIdentityTokens(credential, place, main)
   for (const { name, settings } of CREDENTIAL_SOURCES) {
     if (!Object.hasOwn(credential, name) || !('required' in settings)) continue
     const own = { ...(provider?.credential as Record<string, object> | undefined)?.[name], ...(credential as Record<string, object>)[name] }

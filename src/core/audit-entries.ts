@@ -46,7 +46,7 @@ export const AUDIT_ACTIONS = {
   'sign_in_code.created': ['A key consented to a key for an application.', 'identity of the key that consents'],
   'session.opened': ['A sign-in to the control room.', '`operator`, `manager` or `person`'],
   'session.refused': ['A sign-in to the control room that was refused.', 'control room'],
-  'session.ended': ['A session of the control room was signed out.', '`operator`, `manager` or `person`'],
+  'session.ended': ['A session of the control room was signed out, here or by its issuer.', '`operator`, `manager` or `person`'],
   'guardrail.created': ['A guardrail was made.', 'id of the guardrail'],
   'guardrail.changed': ['A guardrail was changed.', 'id of the guardrail'],
   'guardrail.deleted': ['A guardrail was removed, and its assignments before it.', 'id of the guardrail'],

@@ -5,6 +5,7 @@
 import { methodNames } from '../core/forwarded.ts'
 import type { ChargeQuery, ChargeStatement } from './charge-sums.ts'
 import type { LedgerEntries } from './entries.ts'
+import type { ExtremeList, ExtremeQuery, SliceList, SliceQuery } from './slices/slice-types.ts'
 import type { ByokUse, ByokUseQuery, FoundPage, GenerationRecord, GenerationSearch, LedgerReaders, RecordedWindows, Sums } from './types.ts'
 import type { SessionList, SessionMove, SessionName, SessionQuery, SessionSlice, SessionUse, UseQuery, UseRow } from './use-types.ts'
 
@@ -62,6 +63,13 @@ export interface LedgerLists {
   search(query: GenerationSearch, before: string): Promise<FoundPage>
   /** As `LedgerReads.charges`: what was settled before the call is in it. @throws Fault 400, and `unavailable` where too many scans wait. */
   charges(query: ChargeQuery): Promise<ChargeStatement>
+  /**
+   * Sums and percentiles of a range by what stands apart, as far as its generations are read by now; the reply says how far.
+   * @throws Fault 400 where there are too many groups; `unavailable` where too many calls run, or the ledger cannot be read.
+   */
+  slices(query: SliceQuery): Promise<SliceList>
+  /** Generations of a range with the most of a measure. @throws as `slices`. */
+  extremes(query: ExtremeQuery): Promise<ExtremeList>
 }
 
 /** Read access to the ledger: that of a process alone, or of the store of record behind several. */
@@ -92,4 +100,11 @@ export const LEDGER_READS = methodNames<LedgerReads>({
   search: true,
 })
 
-export const LEDGER_LISTS = methodNames<LedgerLists>({ use: true, sessions: true, search: true, charges: true })
+export const LEDGER_LISTS = methodNames<LedgerLists>({
+  use: true,
+  sessions: true,
+  search: true,
+  charges: true,
+  slices: true,
+  extremes: true,
+})

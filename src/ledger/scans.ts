@@ -7,6 +7,8 @@ import { Fault } from '../core/faults.ts'
 import type { ChargeQuery, ChargeStatement } from './charge-sums.ts'
 import type { LedgerLists, LedgerReader } from './reader.ts'
 import { type SessionScan, scanSessions } from './session-use.ts'
+import type { ExtremeList, ExtremeQuery, SliceList, SliceQuery } from './slices/slice-types.ts'
+import { Slices } from './slices/slices.ts'
 import type { FoundPage, GenerationSearch, SessionList, SessionQuery, SessionSlice, UseQuery, UseRow } from './types.ts'
 import { DAY_MS, withMoves } from './use.ts'
 import { type Verdict, verifyLedger } from './verify.ts'
@@ -69,11 +71,13 @@ export class LedgerScans implements LedgerLists {
   private verdict: Kept<DatedVerdict> | undefined
   private checking: VerifyProgress | undefined
   private last: Promise<unknown> = Promise.resolve()
+  private readonly sliced: Slices
 
   /** @param ledger where another process makes the lists of it, they are that one's. */
-  constructor(ledger: LedgerReader, clock: Pick<Clock, 'now' | 'monotonic'>) {
+  constructor(ledger: LedgerReader, clock: Pick<Clock, 'now' | 'monotonic' | 'after'>) {
     this.ledger = ledger
     this.clock = clock
+    this.sliced = new Slices(ledger, clock)
     Object.assign(this, ledger.lists)
   }
 
@@ -114,6 +118,15 @@ export class LedgerScans implements LedgerLists {
   /** Nothing of it is kept: a charge-back is of the moment. @throws Fault 400 where there are too many sums, `unavailable` where too many scans wait. */
   charges(query: ChargeQuery): Promise<ChargeStatement> {
     return this.once(JSON.stringify(['charges', query]), () => this.ledger.charges(query), true)
+  }
+
+  /** These wait for no other scan: a visitor looks at them. @throws Fault 400, and `unavailable` where too many run. */
+  slices(query: SliceQuery): Promise<SliceList> {
+    return this.sliced.slices(query)
+  }
+
+  extremes(query: ExtremeQuery): Promise<ExtremeList> {
+    return this.sliced.extremes(query)
   }
 
   private async sessionScan(name: string, query: SessionQuery): Promise<SessionScan> {

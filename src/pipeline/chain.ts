@@ -16,6 +16,7 @@ import { accountLayer } from './money/account.ts'
 import { explainLayer, previewEnd } from './plan/answer.ts'
 import { previewAnswer } from './plan/candidates.ts'
 import { impliedPlugins, shapeForPlan, shapeLayer } from './plugins/shape.ts'
+import { policyLayer } from './policy/policy.ts'
 import { contextCounter, inputCounter } from './provider-count.ts'
 import { authenticateLayer } from './request/authenticate.ts'
 import { admitLayer } from './request/rate-limits.ts'
@@ -36,7 +37,7 @@ interface Composition {
   readonly operation: Operation
   readonly settings: ChainSettings
   readonly dependencies: ChainDependencies
-  /** The way of a call that a tool makes of a model: as a caller's request, from the choice of models on. */
+  /** The way of a call that a tool makes of a model: as a caller's request, from the policies on. */
   readonly inner: Service<Accepted>
   /** Known once the layers below are composed. */
   readonly direct: () => DirectWay | undefined
@@ -78,6 +79,12 @@ const LAYERS = inOrder(
     'settles the cost exactly once, whatever happens below',
   ),
   row('explain', () => explainLayer(), ['plan'], 'adds to a refusal which endpoints were excluded'),
+  row(
+    'policy',
+    ({ operation, settings, dependencies }) => policyLayer(settings, dependencies, operation),
+    ALL,
+    'conditions of policies over caller and request: refused, limited, or routed elsewhere',
+  ),
   row(
     'resolve',
     ({ settings, dependencies, direct }) => resolveLayer(settings, dependencies, direct()),
@@ -195,7 +202,7 @@ export function composeChains(
 /** The chain of an operation, for a configuration. */
 export function composeChain(operation: Operation, settings: ChainSettings, dependencies: ChainDependencies): Front {
   const services = new Map<string, Service<never>>()
-  const inner: Service<Accepted> = (exchange) => (services.get('resolve') as Service<Accepted>)(exchange)
+  const inner: Service<Accepted> = (exchange) => (services.get('policy') as Service<Accepted>)(exchange)
   const direct = (): DirectWay | undefined => {
     const plan = services.get('plan') as Service<Guarded> | undefined
     // Where guardrails read nothing, their layers add nothing.

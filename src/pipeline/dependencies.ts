@@ -26,6 +26,7 @@ import type { VectorLengths } from './embeddings/vector-lengths.ts'
 import type { Authenticated, Exchange } from './exchange.ts'
 import type { GuardrailSetting } from './guard/guardrail-setting.ts'
 import type { SeenInputs } from './money/seen-inputs.ts'
+import type { PolicySettings } from './policy/policy-setting.ts'
 import type { Admission } from './request/admission.ts'
 import type { Attempts } from './request/attempt-buckets.ts'
 import type { Callers } from './request/authentication/index.ts'
@@ -81,6 +82,8 @@ export interface ChainSettings {
   catalog: ModelLookup
   plugins: readonly PluginSetting[]
   guardrails: readonly GuardrailSetting[]
+  /** Undefined where the configuration has none. */
+  policies: PolicySettings | undefined
   /** Policy for fetching media that requests name by address. */
   outbound: OutboundPolicy
 }

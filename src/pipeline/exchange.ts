@@ -20,6 +20,7 @@ import type { RequestTrace } from '../services/telemetry/trace-context.ts'
 import type { Turn } from './attempt/turn.ts'
 import type { ClientConnection } from './client-connection.ts'
 import { Costs, type HoldPart, NO_PART } from './money/hold.ts'
+import type { Decision } from './policy/decision.ts'
 import type { SeenRates } from './rate-headers.ts'
 import type { Demand, EventSink, Guard, IdSigner, NotedAttempt, Pin, Plan, Route, StreamedReply } from './records.ts'
 import type { ContentCaptureTap } from './reply/content-capture-tap.ts'
@@ -263,6 +264,8 @@ export interface Authenticated extends Received {
 }
 export interface Accepted extends Authenticated {
   readonly request: ClientRequest
+  /** Set by `policy`; undefined where the configuration has no policies. */
+  readonly decision?: Decision | undefined
 }
 export interface Aimed extends Accepted {
   readonly demand: Demand
@@ -308,6 +311,7 @@ export class Exchange implements Received {
   readonly run: Run
   readonly auth: Auth | undefined = undefined
   readonly request: ClientRequest | undefined = undefined
+  readonly decision: Decision | undefined = undefined
   readonly demand: Demand | undefined = undefined
   readonly route: Route | undefined = undefined
   readonly guard: Guard | undefined = NO_GUARD

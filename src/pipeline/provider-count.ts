@@ -26,7 +26,7 @@ import { withoutEcho } from './refusal/echoed-words.ts'
 import { endedEarly } from './reply/final-fault.ts'
 import { withMedia } from './route/media-fetch.ts'
 import type { ContextCounter } from './route/near-end.ts'
-import { callPath, credentialHeaders, inVersion, providerAddress } from './route/provider-address.ts'
+import { addCredential, callPath, inVersion, providerAddress } from './route/provider-address.ts'
 
 /** Bytes of a reply, unless the dialect knows better: a count is a short object. */
 const CAP = 64 * 1024
@@ -132,7 +132,7 @@ export async function countAt(
   try {
     if (credential && !credential.ready(exchange.head.clock.now())) await present(credential, exchange)
     const headers = [...inVersion(address.headers, encoded.version, { provider, dialect }), ...(encoded.headers ?? [])]
-    if (credential) headers.push(...credentialHeaders(credential, { provider, dialect }, { path, body, headers }))
+    if (credential) addCredential(credential, { provider, dialect }, { path, body, headers })
     used = credential?.grant
     call.send(dependencies.pools.for(address), { path, headers, body })
     return counter.decode(await gathered.done)

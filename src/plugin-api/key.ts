@@ -1,5 +1,6 @@
 /** An API key as the request path knows it: never the secret, only what it may do. */
 import type { ErrorCodes } from '../core/error-codes.ts'
+import type { JsonObject } from '../core/json.ts'
 import type { KeyLevels, KeyPlace } from '../core/levels.ts'
 import type { Role } from '../core/roles.ts'
 import type { SharedBudget } from '../core/shared-budget.ts'
@@ -75,5 +76,9 @@ export interface ApiKey {
     readonly isCertificate?: boolean
     /** Names of guardrails of the file that its rule names. */
     readonly guardrails: readonly string[]
+    /** Its claims that policies read, as the issuer wrote them. */
+    readonly claims?: JsonObject
   }
+  /** Set for a request to which policies apply guardrails: these, and the key without them. */
+  readonly byPolicy?: { readonly key: ApiKey; readonly guardrails: readonly string[] }
 }

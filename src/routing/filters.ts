@@ -83,7 +83,7 @@ const MAX_LISTED = 256
 
 /**
  * The fault for an empty candidate list: 404, 400 where nothing but the context was too short or where the last that would
- * serve cannot do what the caller demands of its parameters, or 403 where only a guardrail stands against it.
+ * serve cannot do what the caller demands of its parameters, or 403 where only a guardrail or a policy stands against it.
  * The code is that of the filter which came nearest to letting an endpoint through: the last one in `CRITERIA`.
  * `metadata.excluded` lists each endpoint with the filter that removed it.
  * @param requested the requested slugs, the primary model first.
@@ -103,6 +103,11 @@ export function noEndpointFault(requested: readonly string[], removed: readonly 
     return new Fault('guardrail_blocked', {
       message: `${message}. The guardrail ${nearest.from} allows none of them`,
       metadata: { ...metadata, guardrail: nearest.from },
+    })
+  if (nearest?.filter === 'policy')
+    return new Fault('forbidden', {
+      message: `${message}. The policy ${nearest.from} allows none of them`,
+      metadata: { ...metadata, policy: nearest.from },
     })
   const { code, field, badRequest } = nearest ? removedRefusal(nearest) : NO_ENDPOINTS
   const availability: JsonObject = {

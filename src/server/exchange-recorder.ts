@@ -17,6 +17,7 @@ import {
 import type { ExchangeRecorder } from '../pipeline/dependencies.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import { stageFindings } from '../pipeline/guard/guardrail-findings.ts'
+import { policyActs } from '../pipeline/policy/decision.ts'
 import type { BudgetWatch, EventSources } from '../services/events/index.ts'
 import { AccessLog } from './access-log.ts'
 import type { ExchangeSpans } from './traces/exchange-spans.ts'
@@ -24,13 +25,19 @@ import type { ExchangeSpans } from './traces/exchange-spans.ts'
 const guardrailHits = counter(
   'guardrail_hits_total',
   'Requests in which a guardrail found something, by what it did: flagged, redacted, blocked, or unchecked where its engine did not answer.',
-  { labels: [open('guardrail'), closed('action'), closed('direction')], limit: 600 },
+  { labels: [open('guardrail'), closed('action'), closed('direction')], limit: 500 },
 )
 
 const answerChecks = counter(
   'answer_checks_total',
   'Answers checked against the form that the request demanded, since the provider does not see to it. `verdict` is fits, misfit, no_json or unchecked.',
   { labels: [open('provider'), closed('verdict')], limit: 160 },
+)
+
+const policies = counter(
+  'policies_total',
+  'Requests on which a policy has acted. `outcome` is applied, or failed where its condition could not be evaluated.',
+  { labels: [open('policy'), closed('outcome')], limit: 100 },
 )
 
 interface Recorders {
@@ -84,6 +91,7 @@ export function createRecorder(metrics: MetricRegistry, logs: LogSink, { audit, 
     if (exchange.history.stages.length > 0) {
       const findings = stageFindings(exchange.history.stages)
       for (const { guardrail, action, direction } of findings) metrics.of(guardrailHits).series(guardrail, action, direction).add()
+      for (const { name, outcome } of policyActs(exchange.history.stages)) metrics.of(policies).series(name, outcome).add()
       if (findings.length > 0) {
         const where = { at: Math.floor(now), generation: head.id, key: auth?.key.identity ?? '' }
         audit?.note(findings.map((finding) => ({ ...where, ...finding })))

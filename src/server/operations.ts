@@ -9,7 +9,7 @@ import { isEncrypted } from '../core/request-scheme.ts'
 import { isManager, isPermitted, type Role, requireRole } from '../core/roles.ts'
 import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
 import type { GuardrailSetting } from '../pipeline/guard/guardrail-setting.ts'
-import { termsFor } from '../pipeline/guard/guardrail-terms.ts'
+import { budgetsFor, holdsFor, termsFor } from '../pipeline/guard/guardrail-terms.ts'
 import type { Attempts } from '../pipeline/request/attempt-buckets.ts'
 import { authenticator } from '../pipeline/request/authenticate.ts'
 import type { Callers } from '../pipeline/request/authentication/index.ts'
@@ -41,6 +41,8 @@ export function operations(served: ServedOperations): Operations {
   const source: Omit<OperationSource, 'origin'> = {
     ...management,
     listedFor: (key) => ({ catalog: listedCatalog(key, served), now: clock.now(), health }),
+    guardrailsFor: (key) => heldGuardrails(key, served),
+    modelCount: catalog.models.length,
     providers: catalog.providers,
     presets,
     uploads,
@@ -81,6 +83,21 @@ function listedCatalog(key: ApiKey, { catalog, preferences, guardrails }: Served
   const terms = isManager(key) ? undefined : termsFor(guardrails, key)
   const barred = terms && ((endpoint: Endpoint) => terms.bar(endpoint, undefined) !== undefined)
   return catalogFor(catalog, key, preferences, barred)
+}
+
+function heldGuardrails(key: ApiKey, { guardrails }: ServedOperations): ReturnType<OperationSource['guardrailsFor']> {
+  return guardrails
+    .filter((guardrail) => holdsFor(guardrail, key))
+    .map((guardrail) => {
+      const [budget] = budgetsFor([guardrail], key)
+      const { limit, limitReset, level = 0 } = budget ?? {}
+      return {
+        id: guardrail.id,
+        name: guardrail.name,
+        scope: guardrail.scope,
+        budget: limit === undefined || limitReset === undefined ? undefined : { limit, limitReset, level },
+      }
+    })
 }
 
 const METHODS = ['get', 'put', 'patch', 'delete', 'post'] as const

@@ -50,7 +50,19 @@ export interface Consent {
     readonly role: 'operator' | 'manager' | 'person'
     /** The key that it stands for, or the claims of a person, encrypted with the text of the cookie; of the operator the proof of the admin token. */
     readonly encrypted: string
+    /** Of a person: the sign-in at the identity provider, by which that ends it. Absent for sessions of earlier versions. */
+    readonly signIn?: PersonSignIn
   }
+}
+
+/** A sign-in at an identity provider as a session is found by it. */
+export interface PersonSignIn {
+  /** Identity of the member (`memberIdentity`). */
+  readonly member: string
+  /** Digest of the session there, hex; absent where the provider names none. */
+  readonly session?: string | undefined
+  /** Milliseconds since the epoch, by the clock of the provider. */
+  readonly issuedAt: number
 }
 
 type Code = NonNullable<Consent['code']>

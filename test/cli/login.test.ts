@@ -1,5 +1,6 @@
 /** `headgate login`, `token` and `logout`: the real command, a real identity provider and a real gateway. */
 import { type ChildProcess, spawn } from 'node:child_process'
+import { hash } from 'node:crypto'
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -132,6 +133,16 @@ t.test('a person logs in, programs get tokens, and the log-out revokes them', { 
   t.ok((provider.calls['/token/revocation'] ?? 0) > 0)
   t.same(stored(folder).logins, {})
   t.match(await run(folder, 'token').ended, { code: 1, out: '', error: /There is no login: headgate login ADDRESS/ })
+})
+
+t.test('the device grant has a proof key where the issuer takes one', { timeout: 120_000 }, async (t) => {
+  const place = await start(t)
+  const { provider } = place
+  provider.intercept = () => false
+  t.equal((await logIn(place)).code, 0)
+  const [begun, ended] = [provider.forms['/device/auth'], provider.forms['/token']]
+  t.equal(begun?.get('code_challenge_method'), 'S256')
+  t.equal(begun?.get('code_challenge'), hash('sha256', ended?.get('code_verifier') ?? '', 'base64url'))
 })
 
 t.test(

@@ -27,6 +27,11 @@ models:
     endpoints: [ { provider: aye, model: echo, price: free } ]
 guardrails:
   - { name: no-names, content_filters: [ { pattern: aurora, action: block, label: PROJECT } ] }
+policies:
+  - { name: gold, when: 'request.user == "gold"', route: { provider: { only: [ aye ] } } }
+  - { name: no-bee, when: 'request.user == "silver" && endpoint.provider == "bee"', deny: {} }
+  - { name: late, when: 'request.user == "late" && request.headers["x-late"] == "yes"', deny: { message: Too late } }
+  - { name: dear, when: 'request.user == "dear" && cost.max_usd > 0.001', deny: {} }
 `
 
 const HEAD = 'config: ../headgate.yaml\nenv: { APP_KEY: sk-app-0123456789 }\n'
@@ -78,6 +83,15 @@ tests:
   - { name: no credit, spent_usd: "2.00", ${ASK}, expect: { error: { status: 402 } } }
   - { name: the key, key: bound, ${ASK}, expect: { error: { status: 403, message: may not use acme/one } } }
   - { name: a guardrail, request: { model: acme/one, input: about aurora }, expect: { error: { message: PROJECT } } }
+  - { name: a policy that routes, request: { model: acme/one, input: Hello, user: gold }, expect: { order: [aye], policies: [gold], excluded: { bee: only } } }
+  - { name: a policy over endpoints, request: { model: acme/one, input: Hello, user: silver }, expect: { first: aye, policies: [no-bee], excluded: { bee: policy } } }
+  - { name: no policy, ${ASK}, expect: { policies: [] } }
+  - name: a policy that denies, by a header
+    headers: { x-late: "yes" }
+    request: { model: acme/one, input: Hello, user: late }
+    expect: { policies: [late], error: { status: 403, message: Too late } }
+  - { name: a policy that cannot be evaluated, request: { model: acme/one, input: Hello, user: late }, expect: { policies: [late], error: { message: could not be evaluated } } }
+  - { name: a policy over the cost, request: { model: acme/one, input: Hello, user: dear }, expect: { policies: [dear], error: { status: 403 } } }
   - name: a session of a header, and the format
     headers: { x-session-id: one }
     format: messages
@@ -96,7 +110,7 @@ tests:
     'notes.txt': 'not a test',
   })
   t.same(error, [])
-  t.equal(out.at(-1), '14 passed, 0 failed')
+  t.equal(out.at(-1), '20 passed, 0 failed')
   t.same(out.slice(0, 2), ['/tests/a.yaml', '  pass  order'])
   t.same(out.slice(-5, -1), ['/tests/b.json', '  pass  JSON', '/tests/nested/c.yml', '  pass  test 1'])
   t.equal(code, 0)
@@ -109,7 +123,7 @@ random: 0.5
 tests:
   - { name: order, ${ASK}, expect: { order: [bee, aye, dee] } }
   - { name: first, ${ASK}, expect: { first: bee } }
-  - { name: lists, ${ASK}, expect: { models: [acme/two], plugins: [web], guardrails: [], strategy: alias } }
+  - { name: lists, ${ASK}, expect: { models: [acme/two], plugins: [web], guardrails: [], policies: [gold], strategy: alias } }
   - { name: excluded, request: { model: acme/one, input: Hello, provider: { zdr: true } }, expect: { excluded: { bee: ignore, aye: zdr } } }
   - { name: hold, ${ASK}, expect: { hold_at_most_usd: "0.001" } }
   - { name: refused, request: { model: acme/none, input: Hello }, expect: { first: aye } }
@@ -139,6 +153,7 @@ tests:
           models: expected [acme/two], found [acme/one]
           plugins: expected [web], found []
           guardrails: expected [], found [no-names]
+          policies: expected [gold], found []
           strategy: expected alias, found direct
   FAIL  excluded
           excluded: expected bee by ignore, found zdr

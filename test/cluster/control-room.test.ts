@@ -3,6 +3,9 @@ import t from 'tap'
 import { ADMIN_TOKEN } from '../support/admin.ts'
 import { type Member, newCluster, startServers } from '../support/cluster.ts'
 import { eventually } from '../support/eventually.ts'
+import { startIdentityProvider, Walker } from '../support/identity-provider.ts'
+import { logoutToken, sendLogout } from '../support/logout-tokens.ts'
+import { begin, PEOPLE, registeredClient, SECRET } from '../support/people.ts'
 import { command } from '../support/workers.ts'
 
 const OWN = { 'x-control-room': '1', 'content-type': 'application/json' }
@@ -35,5 +38,29 @@ if (servers) {
     t.equal(out.status, 204)
     t.equal(await status(there, operator), 401)
     await eventually('the sign-out holds at the other gateway', async () => (await status(here, operator)) === 401)
+  })
+
+  t.test('a sign-out at the identity provider that one gateway hears ends the session at the other', async (t) => {
+    const provider = await startIdentityProvider(t, PEOPLE)
+    const cluster = await newCluster(t, servers)
+    const signIn = `sign_in: { client_id: control-room, client_secret: "${SECRET}", name: acme }`
+    const auth = `  issuers: [ { issuer: "${provider.url}", audiences: [ headgate ], member: email, ${signIn}, rules: [ { when: { groups: all } } ] } ]`
+    const [here, there] = [await cluster.start({ auth }), await cluster.start({ workers: 2, auth })]
+    provider.open([registeredClient(here)])
+    const walker = new Walker()
+    const back = await walker.walk(await begin({ gateway: here, walker }), (url) => url.startsWith(here.admin))
+    t.equal((await walker.visit(back)).headers.get('location'), '/control-room/')
+    const cookie = `control-room=${walker.cookie(here.admin, 'control-room')}`
+    const isOpen = async ({ admin }: Member): Promise<boolean> => {
+      const reply = await fetch(`${admin}/control-room/session`, { headers: { ...OWN, cookie } })
+      return ((await reply.json()) as { data: object | null }).data !== null
+    }
+    t.same([await isOpen(here), await isOpen(there)], [true, true])
+    const said = await sendLogout(there.admin, { logout_token: await logoutToken(provider, { sub: 'ada' }) })
+    const heardAt = performance.now()
+    t.equal(said.status, 200)
+    t.notOk(await isOpen(there))
+    await eventually('the end holds at the other gateway', async () => !(await isOpen(here)))
+    t.comment(`after ${Math.round(performance.now() - heardAt)} ms`)
   })
 }

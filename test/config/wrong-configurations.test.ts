@@ -222,6 +222,44 @@ const CASES: readonly (readonly [name: string, text: string, ...utterance: RegEx
     /gpt-4o\.endpoints\[0\]\.provider: no such provider/,
     /price: /,
   ],
+  [
+    'a variable of a policy that is not there',
+    `policies: [ { name: a, when: 'caler.name == "x"', deny: {} } ]\n${REST}`,
+    /:1:\d+: policies\[0\]\.when: no such variable caler, did you mean "caller"\? \(character 1\)/,
+  ],
+  [
+    'a field of a variable that is not there',
+    `policies: [ { name: a, when: 'request.stream && caller.nam == "x"', deny: {} } ]\n${REST}`,
+    /policies\[0\]\.when: caller has no field nam, did you mean "name"\? \(character 26\)/,
+  ],
+  [
+    'types of a condition that do not fit',
+    `policies: [ { name: a, when: 'cost.max_usd == 1', deny: {} }, { name: b, when: 'caller.name + 1 == "x"', deny: {} } ]\n${REST}`,
+    /policies\[0\]\.when: cannot compute double == int, write the number with a decimal point/,
+    /policies\[1\]\.when: cannot compute string \+ int, expected two values of one type/,
+  ],
+  [
+    'a condition that is none, and one that never ends well',
+    `policies: [ { name: a, when: 'caller.name', deny: {} }, { name: b, when: 'arguments.a.exists(x, arguments.b.exists(y, x == y))', deny: {} } ]\n${REST}`,
+    /policies\[0\]\.when: expected a condition, true or false; this is of the type string/,
+    /policies\[1\]\.when: may take [\d,]+ steps of the largest request, expected at most 100,000/,
+  ],
+  [
+    'a policy without an effect, with two, and with one that comes too late',
+    `policies: [ { name: a, when: 'request.stream' }, { name: b, when: 'request.stream', deny: {}, limit: { requests: 1 } }, { name: c, when: 'endpoint.zdr', route: { model: a/b } }, { name: d, when: 'request.stream', limit: {} } ]\n${REST}`,
+    /policies\[0\]: expected an effect, one of: deny, route, limit, guardrails/,
+    /policies\[1\]\.limit: stands beside deny, expected one effect/,
+    /policies\[2\]\.route: is decided before any endpoint is known, which the condition reads/,
+    /policies\[3\]\.limit: expected at least one field/,
+  ],
+  [
+    'names of a policy that are not there, or there twice',
+    `policies: [ { name: a, when: 'request.stream', guardrails: [ secrts ] }, { name: a, when: 'request.stream', route: { model: a/c, provider: { only: [ p ] } } } ]\nguardrails: [ { name: secrets, scope: { keys: [] } } ]\n${REST}`,
+    /policies\[0\]\.guardrails\[0\]: no such guardrail, did you mean "secrets"\?/,
+    /policies\[1\]\.name: a second policy of this name/,
+    /policies\[1\]\.route\.model: no such model, did you mean "a\/b"\?/,
+    /policies\[1\]\.route\.provider\.only\[0\]: no such provider/,
+  ],
 ]
 
 t.test('each wrong configuration has its message', async (t) => {

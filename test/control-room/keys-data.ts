@@ -101,6 +101,38 @@ export const ACTIVITY = Array.from({ length: 29 }, (_, day) => day + 1).flatMap(
 )
 
 /** The reply of GET /v1/keys/{hash}/budget for the second of them, whose month ends soon. */
+/** Access of the key `reports`. */
+export const ACCESS = {
+  data: {
+    ...{ hash: digitHash('b'), name: 'reports', refused_because: [], role: 'member', role_text: 'Calls models.', is_management_key: false },
+    ...{
+      expires_at: null,
+      model_count: 3,
+      allowed_models: ['acme/*'],
+      provider: null,
+      pass_through: false,
+      provider_ids: [],
+      default_max_output: null,
+    },
+    models: [{ id: 'acme/large', providers: ['Acme', 'Globex'] }],
+    limits: [
+      {
+        level: 'key',
+        name: 'reports',
+        limit: 100,
+        window: 'monthly',
+        used: 58.8,
+        held: 0.4,
+        remaining: 41.2,
+        resets_at: new Date(today + 2 * DAY).toISOString(),
+      },
+      { level: 'guardrail', name: 'budget', limit: 1_000, window: 'lifetime', used: 58.8, held: 0, remaining: 941.2, resets_at: null },
+    ],
+    rates: [{ from: 'key', requests: 60, tokens: null, streams: 4, bytes: null }],
+    guardrails: [{ id: 'budget', name: 'budget', scope: 'account' }],
+  },
+}
+
 export const BUDGET = {
   data: {
     hash: digitHash('b'),

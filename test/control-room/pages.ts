@@ -1,7 +1,7 @@
 /** The pages of the control room, for the tests that look at each of them. */
 import type { Page } from 'playwright-core'
 import { GUARDRAIL_REPLIES } from './guardrails-data.ts'
-import { ACTIVITY, BUDGET, digitHash, KEY_LIST, KEYS } from './keys-data.ts'
+import { ACCESS, ACTIVITY, BUDGET, digitHash, KEY_LIST, KEYS } from './keys-data.ts'
 import { EXPORTS } from './ledger-replies.ts'
 import { CATALOGUE, ENDPOINTS, MEASURED } from './models-replies.ts'
 import { NOW } from './now-status.ts'
@@ -28,10 +28,12 @@ const KEY_REPLIES = {
   [`GET /v1/keys/${digitHash('b')}`]: { data: KEYS[1] },
   'GET /v1/activity': { data: ACTIVITY },
   [`GET /v1/keys/${digitHash('b')}/budget`]: BUDGET,
+  [`GET /v1/keys/${digitHash('b')}/access`]: ACCESS,
 }
 
 export const PAGES: readonly TestedPage[] = [
   { name: 'now', path: 'now', ready: shows('Providers'), replies: { 'GET /v1/status': { data: NOW } } },
+  { name: 'usage', path: 'usage?view=errors', ready: shows('No settled request in this time') },
   {
     name: 'requests',
     path: 'requests?status=completed,failed&min_cost=0.001',

@@ -18,10 +18,10 @@ auth:
 ${ROLES.map((role) => `    - { name: ${role}, key: "${secret(role)}", role: ${role} }`).join('\n')}
 `
 
-const ALL_PAGES = ['Now', 'Requests', 'Models', 'Keys and budgets', 'Policy', 'Guardrails', 'Ledger', 'Events', 'Changes']
+const ALL_PAGES = ['Now', 'Usage', 'Requests', 'Models', 'Keys and budgets', 'Policy', 'Guardrails', 'Ledger', 'Events', 'Changes']
 const PAGES: Readonly<Record<Role, readonly string[]>> = {
   viewer: ALL_PAGES.filter((name) => name !== 'Changes'),
-  billing: ['Models', 'Keys and budgets', 'Ledger'],
+  billing: ['Usage', 'Models', 'Keys and budgets', 'Ledger'],
   admin: ALL_PAGES,
   owner: ALL_PAGES,
 }

@@ -268,7 +268,7 @@ t.test('check says where a credential would come from, and what is wrong with it
     'credential of endpoint acme/a@p: the output of x',
   )
   t.match(await run('key: k, credential: { file: /run/token }'), 'a credential beside a key')
-  t.match(await run('credential: { refresh: 5m }'), 'expected one of these keys: aws, azure, command, file, google, url')
+  t.match(await run('credential: { refresh: 5m }'), 'expected one of these keys: anthropic, aws, azure, command, file, google, openai, url')
   t.match(await run('credential: { file: /run/a, command: [x] }'), 'expected one of these keys')
   t.match(await run('credential: { file: relative }'), 'expected an absolute path')
   t.match(await run('credential: { file: /run/a }, headers: { Authorization: x }'), 'the credential is sent in this header')

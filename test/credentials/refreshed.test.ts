@@ -3,7 +3,7 @@ import t from 'tap'
 import { MetricRegistry } from '../../src/machines/metrics/metrics.ts'
 import { RefreshedCredential } from '../../src/services/credentials/credential-refresh.ts'
 import { Credentials } from '../../src/services/credentials/credentials.ts'
-import { tokenGrant } from '../../src/services/credentials/token-response.ts'
+import { keyGrant, readToken } from '../../src/services/credentials/token-response.ts'
 import { type Credential, CredentialError, credentialSource, type FetchGrant, type Grant } from '../../src/services/credentials/types.ts'
 import { FakeClock, turn } from '../support/clock.ts'
 import { every } from '../support/every.ts'
@@ -41,7 +41,8 @@ function scene(answer: (fetch: number, now: number) => Grant | Promise<Grant>, r
   return { clock, credential, fetches: () => count, lines, counted }
 }
 
-const token = (text: string, now: number, seconds: number): Grant => tokenGrant(JSON.stringify({ token: text, expires_in: seconds }), now)
+const token = (text: string, now: number, seconds: number): Grant =>
+  keyGrant(readToken(JSON.stringify({ token: text, expires_in: seconds }), now))
 
 /** Credential that the provider would be sent. */
 const sent = (credential: Credential): string => {
@@ -202,11 +203,11 @@ t.test('a renewal that fetches the same token counts as no renewal', async (t) =
 })
 
 t.test('a token without an end is fetched every five minutes, or as the settings say, and holds until then', async (t) => {
-  const usual = scene((n) => tokenGrant(`plain${n}`, 0))
+  const usual = scene((n) => keyGrant(readToken(`plain${n}`, 0)))
   await usual.credential.refresh()
   await usual.clock.advance(5 * MINUTE)
   t.equal(usual.fetches(), 2)
-  const often = scene((n) => tokenGrant(`plain${n}`, 0), MINUTE)
+  const often = scene((n) => keyGrant(readToken(`plain${n}`, 0)), MINUTE)
   await often.credential.refresh()
   await often.clock.advance(MINUTE)
   t.equal(often.fetches(), 2)
@@ -228,7 +229,7 @@ t.test('what a source says of the end of a token', async (t) => {
     ['a.b.c', undefined],
   ]
   await every(t, 'the end is read', (t) => {
-    for (const [answer, end] of CASES) t.equal(tokenGrant(answer, now).expiresAt, end, answer)
+    for (const [answer, end] of CASES) t.equal(readToken(answer, now).expiresAt, end, answer)
   })
   const WRONG = [
     '',
@@ -242,7 +243,7 @@ t.test('what a source says of the end of a token', async (t) => {
     '{"token":"a","expires_at":"soon"}',
   ]
   await every(t, 'what is no token is refused', (t) => {
-    for (const answer of WRONG) t.ok(thrownBy(() => tokenGrant(answer, now)) instanceof CredentialError, answer)
+    for (const answer of WRONG) t.ok(thrownBy(() => readToken(answer, now)) instanceof CredentialError, answer)
   })
 })
 

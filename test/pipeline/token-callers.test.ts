@@ -31,10 +31,11 @@ function start(verify: (clock: FakeClock) => Promise<Partial<VerifiedToken>>) {
       verifyJwt: async () => {
         verified++
         const expiresAt = clock.now() + 60_000
-        return { issuer: ISSUER, member: 'ada', rule: 0, expiresAt, holdsUntil: expiresAt, ...(await verify(clock)) }
+        return { issuer: ISSUER, member: 'ada', rule: 0, expiresAt, holdsUntil: expiresAt, claims: {}, ...(await verify(clock)) }
       },
       verifyOpaque: () => Promise.reject(new RefusedToken('token_inactive')),
     },
+    claimNames: new Set(),
     rules: new Map([[ISSUER, [{ name: 'ml', label: 'login.example.com', guardrails: [], terms: TERMS }]]]),
   })
   return { clock, callers, verified: () => verified }

@@ -2,6 +2,7 @@
 import { cpSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { parse } from 'yaml'
 import { paths, ROOT, read } from '../repository/source-tree.ts'
 import { every } from '../support/every.ts'
 import { followPage, type Recipe } from './recipe.ts'
@@ -24,6 +25,26 @@ t.test('each folder has a title, a configuration, and a test that follows it', a
       t.ok(existsSync(join(ROOT, 'examples', name, 'headgate.yaml')), `${name} has a configuration`)
     }
   })
+})
+
+t.test('keycloak: the realm and the configuration name the same clients, claims and addresses', async (t) => {
+  const file = (name: string): string => read(join('examples', 'keycloak', name))
+  const realm = JSON.parse(file('realm.json')) as { realm: string; clients: Record<string, unknown>[]; groups: { name: string }[] }
+  const yaml = file('headgate.yaml')
+  const { auth } = parse(yaml) as {
+    auth: { issuers: { issuer: string; sign_in: { client_id: string; name: string }; login: { client_id: string } }[] }
+  }
+  const [{ issuer, sign_in: signIn, login }] = auth.issuers
+  t.ok(issuer.endsWith(`/realms/${realm.realm}`))
+  const client = (id: string): string => JSON.stringify(realm.clients.find(({ clientId }) => clientId === id))
+  const page = file('README.md')
+  const room = /<(http\S+\/control-room)\/>/.exec(page)?.[1]
+  t.match(client(signIn.client_id), `"${room}/sign-in/${signIn.name}/callback"`)
+  t.match(client(signIn.client_id), `"backchannel.logout.url":"${room}/sign-in/${signIn.name}/backchannel-logout"`)
+  t.match(client(login.client_id), '"oauth2.device.authorization.grant.enabled":"true"')
+  t.match(client(login.client_id), '"included.custom.audience":"headgate"')
+  t.match(client('batch'), '"email_verified"')
+  for (const { name } of realm.groups) t.match(yaml, `groups: /${name}`)
 })
 
 t.test('first-request: the simulator answers, and the key shows what it has used', async (t) => {

@@ -72,6 +72,7 @@ t.test('the built program answers, from few files', async (t) => {
   const { program: own = 0, ...libraries } = files
   t.ok(own > 10 && own < 180, `${own} files of the program`)
   t.notOk('typebox' in libraries || 'yaml' in libraries, 'the libraries of many modules are among them')
+  t.notOk('@marcbachmann/cel-js' in libraries, 'the library of conditions is not loaded without one')
   const beside = Object.values(libraries).reduce((sum, count) => sum + count, 0)
   t.ok(beside > 10 && beside < 100, `${beside} files of libraries: ${JSON.stringify(libraries)}`)
 })

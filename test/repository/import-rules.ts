@@ -47,6 +47,8 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   sse: ['core', 'canon', 'machines'],
   // What providers' errors mean, for all wires.
   faults: ['core'],
+  // Conditions are compiled where the configuration is checked, and evaluated on the way of a request.
+  conditions: ['core', 'machines'],
   // The fields of guardrails are part of the schemas of the configuration and of the API.
   settings: ['core', 'criteria', 'fields'],
   // Building blocks of settings; the schema of a plugin's settings, in the plugin's folder, is made of them.
@@ -54,6 +56,7 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'plugins/settings': ['fields'],
   // Of the dialects the configuration knows the tables of quirks alone, and of the plugins their settings: it never loads their code.
   config: [
+    'conditions',
     'core',
     'criteria',
     'credentials',
@@ -109,6 +112,7 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'plugins/*': ['plugin-api'],
   // Adapters, tools, plugins and stores are handed to the pipeline; it never loads one by name.
   pipeline: [
+    'conditions',
     'core',
     'canon',
     'dialects/types',
@@ -140,7 +144,7 @@ const OWN_LAYERS: Readonly<Record<string, readonly string[]>> = {
   dialects: ['canon', 'faults', 'sse'],
   routing: ['catalog', 'criteria'],
   cluster: ['shared'],
-  config: ['fields'],
+  config: ['conditions', 'fields'],
   guardrails: ['settings'],
 }
 

@@ -6,6 +6,7 @@
 import { createPublicKey, generateKeyPairSync, randomBytes, sign, verify } from 'node:crypto'
 import type { Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { JwtIssuer } from './clouds/jwt.ts'
 import { verifySigv4 } from './sigv4-verifier.ts'
 import { type Answer, JSON_TYPE, jsonAnswer, type Seen, startUpstream, type Upstream } from './upstream.ts'
 
@@ -55,6 +56,8 @@ export interface Aws {
 const ECS_TOKEN = 'container-authorization-0123456789'
 export const EXTERNAL_ID = 'partner-4711'
 const TRUSTED = 'https://oidc.eks.test/id/cluster'
+/** Issuer of the account's tokens for other services. */
+export const AWS_ISSUER = new JwtIssuer('https://4711.tokens.sts.global.api.aws')
 
 /** Until the test ends the process has these variables of AWS and no others: the SDK reads them there. */
 export function withVariables(t: Pick<Test, 'teardown'>, variables: Record<string, string>): void {
@@ -101,6 +104,17 @@ export async function startAws(now: () => number, answer: (seen: Seen) => Answer
     const form = new URLSearchParams(seen.body)
     const [action, role = '', session = ''] = ['Action', 'RoleArn', 'RoleSessionName'].map((name) => form.get(name) ?? '')
     if (form.get('Version') !== '2011-06-15') return stsError(400, 'InvalidAction', 'no such version')
+    if (action === 'GetWebIdentityToken') {
+      const signer = findSigner(seen, 'sts', now())
+      if (typeof signer === 'string') return stsError(403, 'SignatureDoesNotMatch', signer)
+      const [audience, algorithm, seconds] = ['Audience.member.1', 'SigningAlgorithm', 'DurationSeconds'].map((name) => form.get(name))
+      if (audience === null || algorithm !== 'RS256' || !(Number(seconds) >= 60 && Number(seconds) <= 3600))
+        return stsError(400, 'ValidationError', `audience, algorithm or duration: ${seen.body}`)
+      const ends = Math.floor(now() / 1000) + Number(seconds)
+      const token = AWS_ISSUER.token({ aud: audience ?? '', sub: `arn:aws:iam::4711:${signer.who}`, exp: ends }, now())
+      const xml = `<GetWebIdentityTokenResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><GetWebIdentityTokenResult><WebIdentityToken>${token}</WebIdentityToken><Expiration>${new Date(ends * 1000).toISOString()}</Expiration></GetWebIdentityTokenResult><ResponseMetadata><RequestId>r-1</RequestId></ResponseMetadata></GetWebIdentityTokenResponse>`
+      return { headers: { 'content-type': 'text/xml' }, body: [xml] }
+    }
     if (!/^[\w+=,.@-]{2,64}$/.test(session)) return stsError(400, 'ValidationError', 'roleSessionName')
     if (action === 'AssumeRoleWithWebIdentity') {
       const refusal = jwtProblem(form.get('WebIdentityToken') ?? '', publicKey)

@@ -14,6 +14,8 @@ export interface IdentityProvider {
   /** Requests by path, and the last form of each POST. */
   readonly calls: Record<string, number>
   readonly forms: Record<string, URLSearchParams>
+  /** ID tokens that it has issued. */
+  readonly idTokens: string[]
   /** Key that it signs with. */
   readonly key: JWK
   /** Answers in its place where it returns true. */
@@ -39,12 +41,13 @@ export async function startIdentityProvider(t: Test, people: Readonly<Record<str
     url,
     key,
     calls: {},
+    idTokens: [],
     forms: {},
     intercept: undefined,
     open: (clients, configuration = {}) => {
       const { features = {}, ...rest } = configuration as { features?: object }
       const claims = [...new Set(Object.values(people).flatMap((each) => Object.keys(each)))]
-      listener = new Provider(url, {
+      const served = new Provider(url, {
         jwks: { keys: [key] },
         clients,
         claims: { openid: ['sub'], profile: claims },
@@ -55,8 +58,14 @@ export async function startIdentityProvider(t: Test, people: Readonly<Record<str
         features: { devInteractions: { enabled: true }, revocation: { enabled: true }, deviceFlow: { enabled: true }, ...features },
         ttl: { Session: 3600, Grant: 3600, Interaction: 600, AccessToken: 300, IdToken: 300, AuthorizationCode: 60, DeviceCode: 120 },
         cookies: { keys: ['a key of the test'] },
+        // The library's own would refuse addresses of this machine, where the gateways of the tests are.
+        fetch: (address: string, { dispatcher: _, ...options }: RequestInit & { dispatcher?: unknown }) => fetch(address, options),
         ...rest,
-      }).callback()
+      })
+      served.on('grant.success', ({ body }) => {
+        if (body.id_token !== undefined) provider.idTokens.push(body.id_token)
+      })
+      listener = served.callback()
     },
   }
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -5,5 +5,6 @@ declare module 'oidc-provider' {
   export default class Provider {
     constructor(issuer: string, configuration: Readonly<Record<string, unknown>>)
     callback(): RequestListener
+    on(event: 'grant.success', heard: (context: { readonly body: { readonly id_token?: string } }) => void): void
   }
 }

@@ -69,7 +69,7 @@ models: { sim/echo: { endpoints: [ { provider: local, model: echo } ] } }
 
 /** Begins as the page does. @returns the address of the provider. */
 export async function begin(
-  { gateway, walker }: Pick<SignInPlace, 'gateway' | 'walker'>,
+  { gateway, walker }: { readonly gateway: Pick<Gateway, 'admin'>; readonly walker: Walker },
   returnTo?: unknown,
   name = 'acme',
 ): Promise<string> {

@@ -1,5 +1,6 @@
 /** Draws lines, areas, bars and axes of a chart on a canvas with uPlot, in the colours of the style sheet. Loaded with the first chart. */
 import uPlot from 'uplot'
+import { currentZone, zoneOptions } from '../zone.ts'
 
 export interface Series {
   readonly label: string
@@ -15,9 +16,11 @@ export interface PlotOptions {
   readonly series: readonly Series[]
   readonly height: number
   readonly data: uPlot.AlignedData
+  /** Called with the place of the figures under the pointer, and with undefined when it has left. */
+  readonly onPoint: (place: number | undefined) => void
 }
 
-export function createPlot(element: HTMLElement, { series, height, data }: PlotOptions): uPlot {
+export function createPlot(element: HTMLElement, { series, height, data, onPoint }: PlotOptions): uPlot {
   const style = getComputedStyle(element)
   const colour = (name: string): string => resolved(element, style.getPropertyValue(name))
   const [quiet, line] = [colour('--quiet'), colour('--line')]
@@ -28,6 +31,9 @@ export function createPlot(element: HTMLElement, { series, height, data }: PlotO
       width: element.clientWidth,
       height,
       legend: { show: false },
+      // uPlot's own reading of times, in the zone of the page.
+      tzDate: (seconds) => (currentZone() === 'utc' ? uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC') : new Date(seconds * 1000)),
+      hooks: { setCursor: [({ cursor }) => onPoint(cursor.left === undefined || cursor.left < 0 ? undefined : (cursor.idx ?? undefined))] },
       cursor: { y: false, points: { size: 7 } },
       // At the right half of a label of the time, the longest of which is 00:00:00.
       padding: [10, 30, 0, 0],
@@ -89,7 +95,7 @@ function labelWidth(_plot: uPlot, labels: readonly string[] | null): number {
 function timesOfDay(_plot: uPlot, splits: number[], _axis: number, _space: number, step: number): string[] {
   return splits.map((seconds) => {
     const date = new Date(seconds * 1000)
-    if (step >= 86_400) return date.toLocaleDateString('sv-SE').slice(5)
-    return date.toLocaleTimeString('sv-SE').slice(0, step >= 60 ? 5 : 8)
+    if (step >= 86_400) return date.toLocaleDateString('sv-SE', zoneOptions()).slice(5)
+    return date.toLocaleTimeString('sv-SE', zoneOptions()).slice(0, step >= 60 ? 5 : 8)
   })
 }

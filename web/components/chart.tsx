@@ -19,16 +19,21 @@ export interface ChartProps {
 
 export function Chart({ title, times, series, height = 180, formatTime = (seconds) => formatClock(seconds * 1000) }: ChartProps) {
   const [showsTable, setShowsTable] = useState(false)
+  /** Place of the figures under the pointer. */
+  const [pointed, setPointed] = useState<number>()
+  const time = pointed === undefined ? undefined : times[pointed]
   const rows = times.map((time, index) => ({ time, index }))
   return (
     <figure class="chart">
       <div class="chart-head">
         <figcaption>{title}</figcaption>
         <ul class="legend" aria-hidden="true">
-          {series.map(({ label, colour }) => (
+          {time !== undefined && <li class="pointed-time number">{formatTime(time)}</li>}
+          {series.map(({ label, colour, values, format }) => (
             <li key={label}>
               <span class={`swatch ${colour.slice(2)}`} />
               {label}
+              {pointed !== undefined && time !== undefined && <strong class="pointed number">{format(values[pointed] ?? null)}</strong>}
             </li>
           ))}
         </ul>
@@ -57,7 +62,7 @@ export function Chart({ title, times, series, height = 180, formatTime = (second
           />
         </div>
       ) : (
-        <Plot times={times} series={series} height={height} label={`${title}. ${summary(series)}`} />
+        <Plot times={times} series={series} height={height} label={`${title}. ${summary(series)}`} onPoint={setPointed} />
       )}
     </figure>
   )
@@ -78,9 +83,11 @@ interface PlotProps {
   readonly series: readonly Series[]
   readonly height: number
   readonly label: string
+  /** Called with the place of the figures under the pointer, and with undefined when it has left. */
+  readonly onPoint: (place: number | undefined) => void
 }
 
-function Plot({ times, series, height, label }: PlotProps) {
+function Plot({ times, series, height, label, onPoint }: PlotProps) {
   const place = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot>(undefined)
   const data = [times, ...series.map(({ values }) => values)] as uPlot.AlignedData
@@ -106,7 +113,7 @@ function Plot({ times, series, height, label }: PlotProps) {
     // Pages without a chart do not load it.
     void import('./chart-canvas.ts').then(({ createPlot }) => {
       if (ended) return
-      plot.current = createPlot(element, { series, height, data: latest.current })
+      plot.current = createPlot(element, { series, height, data: latest.current, onPoint })
       resized.observe(element)
     })
     return () => {

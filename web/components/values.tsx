@@ -17,7 +17,7 @@ export function Duration({ ms }: { ms: Amount }) {
   return <span class="number">{formatMs(ms)}</span>
 }
 
-/** Local time, with UTC as its title. */
+/** Time in the zone of the page, with UTC as its title. */
 export function Time({ iso }: { iso: string | null | undefined }) {
   if (!iso) return <span class="quiet">–</span>
   return (

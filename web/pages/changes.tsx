@@ -2,11 +2,13 @@
 import { useEffect, useState } from 'preact/hooks'
 import { call } from '../api.ts'
 import type { AuditEntriesReply } from '../api-types.ts'
-import { Choice } from '../components/field.tsx'
+import { Choice, Field } from '../components/field.tsx'
 import { EmptyNote } from '../components/notes.tsx'
+import { RangeChoice } from '../components/range-choice.tsx'
 import { type Column, Table } from '../components/table.tsx'
 import { toastError } from '../components/toast.tsx'
 import { Badge, PageHead, Time, type Tone } from '../components/values.tsx'
+import { useRange } from '../range.ts'
 import { useResource } from '../resource.ts'
 import { useQuery } from '../router.ts'
 import { type Meanings, plainWord, wordMeaning } from '../words.ts'
@@ -96,7 +98,7 @@ function Fields({ before, after, reason }: Pick<Entry, 'before' | 'after' | 'rea
   )
 }
 
-const COLUMNS: readonly Column<Entry>[] = [
+export const CHANGE_COLUMNS: readonly Column<Entry>[] = [
   { name: 'sequence', title: 'No.', isNumber: true, cell: ({ sequence }) => sequence },
   { name: 'time', title: 'Time', cell: ({ at }) => <Time iso={at} /> },
   { name: 'action', title: 'Change', cell: ({ action }) => <ActionBadge action={action} /> },
@@ -107,10 +109,11 @@ const COLUMNS: readonly Column<Entry>[] = [
 
 export default function ChangesPage() {
   const [query, set] = useQuery()
-  const { action = '' } = query
+  const { action = '', subject = '' } = query
+  const range = useRange('')
   const [more, setMore] = useState<readonly AuditEntriesReply[]>([])
-  const wanted = { order: 'newest', ...(action && { action }) }
-  const first = useResource<AuditEntriesReply>((signal) => call('/v1/audit', { query: wanted, signal }), [action])
+  const wanted = { order: 'newest', ...range.times, ...(action && { action }), ...(subject && { subject }) }
+  const first = useResource<AuditEntriesReply>((signal) => call('/v1/audit', { query: wanted, signal }), [JSON.stringify(wanted)])
   useEffect(() => setMore([]), [first.data])
   const pages = first.data ? [first.data, ...more] : []
   const next = pages.at(-1)?.next_cursor
@@ -120,6 +123,7 @@ export default function ChangesPage() {
       <PageHead title="Changes">
         Changes of keys, guardrails and the configuration, and sign-ins: by whom, from where, before and after.
       </PageHead>
+      <RangeChoice range={range} all />
       <search class="filters keys-filters">
         <Choice
           name="action"
@@ -127,6 +131,14 @@ export default function ChangesPage() {
           value={action}
           onChange={(value) => set({ action: value })}
           options={[['', 'All'], ...actions]}
+        />
+        <Field
+          name="subject"
+          label="Of"
+          type="search"
+          value={subject}
+          placeholder="Name of a key, id of a guardrail"
+          onChange={(value) => set({ subject: value })}
         />
       </search>
       <section class="card" aria-label="Changes that are found">
@@ -137,7 +149,7 @@ export default function ChangesPage() {
           onRetry={first.reload}
           rowKey={({ sequence }) => String(sequence)}
           empty={<EmptyNote title="Nothing has changed" />}
-          columns={COLUMNS}
+          columns={CHANGE_COLUMNS}
         />
         {next && (
           <p class="actions findings-more">

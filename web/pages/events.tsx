@@ -4,16 +4,19 @@ import { call } from '../api.ts'
 import type { EventReceiversReply, EventsReply } from '../api-types.ts'
 import { Choice } from '../components/field.tsx'
 import { EmptyNote } from '../components/notes.tsx'
+import { RangeChoice } from '../components/range-choice.tsx'
 import { type Column, Table } from '../components/table.tsx'
 import { toastError } from '../components/toast.tsx'
 import { Badge, PageHead, Section, Time, type Tone } from '../components/values.tsx'
 import { formatCount } from '../format.ts'
+import { useRange } from '../range.ts'
 import { useResource } from '../resource.ts'
 import { useQuery } from '../router.ts'
-import { plainWord, wordMeaning } from '../words.ts'
+import { type Meanings, plainWord, wordMeaning } from '../words.ts'
 
 type Happened = EventsReply['data'][number]
 type Receiver = EventReceiversReply['data'][number]
+type Delivery = NonNullable<Happened['deliveries']>[number]
 
 /** The description of the API does not list the types, since they name the program: `test/control-room/events.test.ts` holds that all are here. */
 const TYPES: Readonly<Record<string, readonly [tone: Tone, text: string]>> = {
@@ -45,7 +48,9 @@ function WhatHappened({ type }: Pick<Happened, 'type'>) {
 function valueText(value: unknown): string {
   if (value === null || value === undefined || value === '') return '–'
   if (Array.isArray(value)) return value.map(valueText).join(', ')
-  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+  if (typeof value !== 'object') return String(value)
+  // An actor is shown as people know it.
+  return 'name' in value && typeof value.name === 'string' ? value.name : JSON.stringify(value)
 }
 
 function Facts({ data }: Pick<Happened, 'data'>) {
@@ -61,11 +66,40 @@ function Facts({ data }: Pick<Happened, 'data'>) {
   )
 }
 
-const COLUMNS: readonly Column<Happened>[] = [
+export const EVENT_COLUMNS: readonly Column<Happened>[] = [
   { name: 'time', title: 'Time', cell: ({ time }) => <Time iso={time} /> },
   { name: 'what', title: 'What', cell: ({ type }) => <WhatHappened type={type} /> },
   { name: 'facts', title: 'Facts', cell: ({ data }) => <Facts data={data} /> },
+  { name: 'sent', title: 'Sent to', cell: ({ deliveries }) => <Deliveries deliveries={deliveries ?? []} /> },
 ]
+
+const DELIVERED: Meanings<Delivery['state'], readonly [tone: Tone, text: string]> = {
+  delivered: ['good', 'delivered'],
+  pending: ['warn', 'not delivered yet'],
+  dead: ['bad', 'given up'],
+}
+
+/** State of the event at each receiver. */
+function Deliveries({ deliveries }: { deliveries: readonly Delivery[] }) {
+  if (deliveries.length === 0) return <span class="quiet">no receiver</span>
+  return (
+    <ul class="event-facts">
+      {deliveries.map(({ receiver, state, attempts, status, problem, updated_at: at }) => {
+        const [tone, text] = wordMeaning(DELIVERED, state) ?? ['neutral', plainWord(state)]
+        return (
+          <li key={receiver}>
+            {receiver}: <Badge tone={tone}>{text}</Badge>
+            <span class="under">
+              <Time iso={at} />, {attempts} {attempts === 1 ? 'attempt' : 'attempts'}
+              {status !== null && `, status ${status}`}
+              {problem !== null && `: ${problem}`}
+            </span>
+          </li>
+        )
+      })}
+    </ul>
+  )
+}
 
 const RECEIVER_COLUMNS: readonly Column<Receiver>[] = [
   { name: 'name', title: 'Receiver', cell: ({ name }) => name },
@@ -88,9 +122,10 @@ const RECEIVER_COLUMNS: readonly Column<Receiver>[] = [
 export default function EventsPage() {
   const [query, set] = useQuery()
   const { type = '' } = query
+  const range = useRange('')
   const [more, setMore] = useState<readonly EventsReply[]>([])
-  const wanted = { order: 'newest', ...(type && { type }) }
-  const first = useResource<EventsReply>((signal) => call('/v1/events', { query: wanted, signal }), [type])
+  const wanted = { order: 'newest', include_deliveries: true, ...range.times, ...(type && { type }) }
+  const first = useResource<EventsReply>((signal) => call('/v1/events', { query: wanted, signal }), [JSON.stringify(wanted)])
   const receivers = useResource<EventReceiversReply>((signal) => call('/v1/events/receivers', { signal }), [])
   useEffect(() => setMore([]), [first.data])
   const pages = first.data ? [first.data, ...more] : []
@@ -99,6 +134,7 @@ export default function EventsPage() {
   return (
     <>
       <PageHead title="Events">What happened to keys, budgets, providers, guardrails, the configuration and the ledger.</PageHead>
+      <RangeChoice range={range} all />
       <search class="filters keys-filters">
         <Choice name="type" label="What" value={type} onChange={(value) => set({ type: value })} options={[['', 'All'], ...types]} />
       </search>
@@ -110,7 +146,7 @@ export default function EventsPage() {
           onRetry={first.reload}
           rowKey={({ id }) => id}
           empty={<EmptyNote title="Nothing has happened" />}
-          columns={COLUMNS}
+          columns={EVENT_COLUMNS}
         />
         {next && (
           <p class="actions findings-more">

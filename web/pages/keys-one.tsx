@@ -11,7 +11,9 @@ import { formatTime, formatUsd } from '../format.ts'
 import { useResource } from '../resource.ts'
 import { useControl, useRight } from '../rights.ts'
 import { navigate, pathTo } from '../router.ts'
+import { Access } from './keys-access.tsx'
 import { burnDown } from './keys-budget.ts'
+import { KeyChanges } from './keys-changes.tsx'
 import { EditKey, NamedDialog } from './keys-forms.tsx'
 import { ParentKey } from './keys-shared.tsx'
 import { Spending } from './keys-spending.tsx'
@@ -24,6 +26,7 @@ export function OneKey({ hash, keys, onSecret }: KeysProps & { hash: string }) {
   const key = one.data?.data.hash === hash ? one.data.data : undefined
   const back = <a href={pathTo(['keys'])}>All keys</a>
   const seesRefusals = useRight('GET /v1/refusals')
+  const seesChanges = useRight('GET /v1/audit')
   if (one.error instanceof ApiError && one.error.status === 404)
     return (
       <>
@@ -67,7 +70,9 @@ export function OneKey({ hash, keys, onSecret }: KeysProps & { hash: string }) {
           <About key_={key} />
         </Section>
       </div>
+      <Access key={hash} hash={hash} />
       {seesRefusals && <RefusedOfKey hash={hash} />}
+      {seesChanges && <KeyChanges hash={hash} updatedAt={key.updated_at} />}
       <Entries hash={hash} keyName={key.name} onAdded={reload} />
       <Spending only={key} />
     </>
@@ -153,7 +158,8 @@ function About({ key_: key }: { key_: Key }) {
       </dd>
       <dt>Requests</dt>
       <dd>
-        <a href={pathTo(['requests'], { api_key_hash: key.hash })}>Show its requests</a>
+        <a href={pathTo(['requests'], { api_key_hash: key.hash })}>Show its requests</a>,{' '}
+        <a href={pathTo(['usage'], { api_key_hash: key.hash, view: 'model' })}>and its usage</a>
       </dd>
     </dl>
   )

@@ -30,7 +30,8 @@ const isSort = (name: string | undefined): name is keyof typeof SORTS => name !=
 function listQuery({ search, unused, parent, sort, order, from }: Readonly<Record<string, string>>) {
   return {
     ...{ search, parent },
-    ...(unused === '1' ? { include_disabled: true } : { state: 'in_use' }),
+    // A search finds those that are out of use as well: somebody wants to know why.
+    ...(unused === '1' || search ? { include_disabled: true } : { state: 'in_use' }),
     ...(isSort(sort) ? { sort: SORTS[sort], order: order === 'asc' ? 'asc' : 'desc' } : {}),
     ...{ offset: firstShown(from), limit: PAGE, include_forecast: true },
   }

@@ -3,28 +3,10 @@ import { call } from '../api.ts'
 import type { ModelsReply, ProvidersReply } from '../api-types.ts'
 import { Choice, Field } from '../components/field.tsx'
 import { KeyChoice } from '../components/key-choice.tsx'
+import { SPANS } from '../range.ts'
 import { useResource } from '../resource.ts'
 
 type Query = Readonly<Record<string, string>>
-
-const HOUR = 3600_000
-const SPANS: Readonly<Record<string, number>> = { '1h': HOUR, '24h': 24 * HOUR, '7d': 168 * HOUR, '30d': 720 * HOUR }
-
-/** The times of the search, as the API has them. Fields have local times without a zone. */
-export function sinceQuery(query: Query, now: number): Record<string, string> {
-  const { span, since, until } = query
-  const length = span === undefined ? undefined : SPANS[span]
-  if (length !== undefined) return { since: new Date(now - length).toISOString() }
-  const times: Record<string, string> = {}
-  for (const [name, text] of [
-    ['since', since],
-    ['until', until],
-  ] as const) {
-    const time = text ? new Date(text).getTime() : Number.NaN
-    if (!Number.isNaN(time)) times[name] = new Date(time).toISOString()
-  }
-  return times
-}
 
 /** Filters that stand in the second row: where one is set, the row is open. */
 const MORE = ['since', 'until', 'session_id', 'error', 'min_cost', 'max_cost', 'streamed', 'endpoint']
@@ -82,10 +64,7 @@ export function Filters({ query, setQuery, error }: FiltersProps) {
           value={query.span ?? ''}
           options={[
             ['', query.since || query.until ? 'As set below' : 'All'],
-            ['1h', 'The last hour'],
-            ['24h', 'The last 24 hours'],
-            ['7d', 'The last 7 days'],
-            ['30d', 'The last 30 days'],
+            ...Object.entries(SPANS).map(([word, { label }]) => [word, label] as const),
           ]}
           onChange={(span) => setQuery({ span, since: undefined, until: undefined })}
         />

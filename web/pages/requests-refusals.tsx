@@ -2,26 +2,20 @@
 import { useEffect, useState } from 'preact/hooks'
 import { apiAddress, call } from '../api.ts'
 import type { RefusalsReply } from '../api-types.ts'
-import { Choice, Field } from '../components/field.tsx'
+import { Field } from '../components/field.tsx'
 import { EmptyNote } from '../components/notes.tsx'
+import { RangeChoice } from '../components/range-choice.tsx'
 import { type Column, Table } from '../components/table.tsx'
 import { toastError } from '../components/toast.tsx'
 import { Badge, DownloadLink, PageHead, Time } from '../components/values.tsx'
 import { formatCount } from '../format.ts'
+import { useRange } from '../range.ts'
 import { useResource } from '../resource.ts'
 import { pathTo, useQuery } from '../router.ts'
 import { plainWord } from '../words.ts'
-import { sinceQuery } from './requests-filters.tsx'
 
 type Refusal = RefusalsReply['data'][number]
 type Latest = Refusal['latest'][number]
-
-const SPANS = [
-  ['1h', 'Hour'],
-  ['', '24 hours'],
-  ['7d', '7 days'],
-  ['30d', '30 days'],
-] as const
 
 /** A status of 500 and more is the gateway's own matter. */
 export function WhyRefused({ status, reason }: Pick<Refusal, 'status' | 'reason'>) {
@@ -37,7 +31,7 @@ export function RefusalKey({ api_key_hash: hash, api_key_name: name }: Pick<Refu
   return <a href={pathTo(['requests', 'refused'], { api_key_hash: hash })}>{name ?? <code>{hash.slice(0, 12)}</code>}</a>
 }
 
-const COLUMNS: readonly Column<Refusal>[] = [
+export const REFUSAL_COLUMNS: readonly Column<Refusal>[] = [
   { name: 'last', title: 'Last', cell: ({ last_at: at }) => <Time iso={at} />, sortBy: ({ last_at: at }) => at },
   { name: 'why', title: 'Why', cell: (row) => <WhyRefused {...row} />, sortBy: ({ reason }) => reason },
   { name: 'key', title: 'Key', cell: (row) => <RefusalKey {...row} />, sortBy: ({ api_key_name: name }) => name },
@@ -78,10 +72,14 @@ export function RefusedText({ refused: { generation_id: id, at, message, model, 
 
 export function Refusals() {
   const [query, set] = useQuery()
-  const { span = '', reason = '', api_key_hash: key = '' } = query
+  const { reason = '', api_key_hash: key = '' } = query
+  const range = useRange('24h')
   const [more, setMore] = useState<readonly RefusalsReply[]>([])
-  const wanted = { ...sinceQuery(query, Date.now()), ...(reason && { reason }), ...(key && { api_key_hash: key }) }
-  const first = useResource<RefusalsReply>((signal) => call('/v1/refusals', { query: wanted, signal }), [span, reason, key])
+  const wanted = { ...range.times, ...(reason && { reason }), ...(key && { api_key_hash: key }) }
+  const first = useResource<RefusalsReply>(
+    (signal) => call('/v1/refusals', { query: wanted, signal }),
+    [range.times.since, range.times.until, reason, key],
+  )
   useEffect(() => setMore([]), [first.data])
   const pages = first.data ? [first.data, ...more] : []
   const next = pages.at(-1)?.next
@@ -100,8 +98,8 @@ export function Refusals() {
       >
         Requests that the gateway itself refused, by minute, key and reason. They were sent to no provider and cost nothing.
       </PageHead>
+      <RangeChoice range={range} />
       <search class="filters keys-filters">
-        <Choice name="span" label="Of the last" value={span} onChange={(value) => set({ span: value })} options={SPANS} />
         <Field
           name="reason"
           label="Reason"
@@ -127,7 +125,7 @@ export function Refusals() {
           onRetry={first.reload}
           rowKey={({ minute, reason: why, api_key_hash: hash, last_at: at, count }) => [minute, why, hash, at, count].join(' ')}
           empty={<EmptyNote title="Nothing was refused in this time" />}
-          columns={COLUMNS}
+          columns={REFUSAL_COLUMNS}
         />
         {next && (
           <p class="actions findings-more">

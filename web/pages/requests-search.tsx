@@ -1,13 +1,13 @@
 /** The search: its fields, which the address keeps, and what is found, the newest first. */
-import { useState } from 'preact/hooks'
 import { apiAddress } from '../api.ts'
 import { EmptyNote, ErrorNote, Loading } from '../components/notes.tsx'
 import { type Column, Table } from '../components/table.tsx'
 import { Badge, DownloadLink, Duration, Money, PageHead, Section, Time, type Tone } from '../components/values.tsx'
 import { formatCount, formatTime } from '../format.ts'
+import { useRange } from '../range.ts'
 import { navigate, pathTo, useQuery } from '../router.ts'
 import { type Meanings, plainWord, wordMeaning } from '../words.ts'
-import { Filters, sinceQuery } from './requests-filters.tsx'
+import { Filters } from './requests-filters.tsx'
 import { type Found, useSearch } from './requests-found.ts'
 import type { RequestEntry, RequestStatus } from './requests-types.ts'
 
@@ -35,13 +35,12 @@ const PLAIN = ['api_key_hash', 'model', 'provider', 'endpoint', 'status', 'error
 
 export function Search() {
   const [query, setQuery] = useQuery()
-  // The start of "the last hour" stays where it is while the page is read on.
-  const [now, setNow] = useState(() => Date.now())
-  const wanted: Record<string, string> = { ...sinceQuery(query, now) }
+  const range = useRange('')
+  const wanted: Record<string, string> = { ...range.times }
   for (const name of PLAIN) if (query[name]) wanted[name] = query[name]
   const found = useSearch(wanted)
   const again = (): void => {
-    setNow(Date.now())
+    range.refresh()
     found.reload()
   }
   return (
@@ -89,7 +88,7 @@ function OpenById() {
   )
 }
 
-const COLUMNS: readonly Column<RequestEntry>[] = [
+export const REQUEST_COLUMNS: readonly Column<RequestEntry>[] = [
   {
     name: 'time',
     title: 'Time',
@@ -130,7 +129,7 @@ function Rows({ found: { rows, error, isSearching }, isFiltered, onRetry }: { fo
         <a href={pathTo(['models', 'playground'])}>Send the first one in the playground</a>
       </EmptyNote>
     )
-  return <Table caption="Requests found" rows={rows} rowKey={({ id }) => id} columns={COLUMNS} error={error} onRetry={onRetry} />
+  return <Table caption="Requests found" rows={rows} rowKey={({ id }) => id} columns={REQUEST_COLUMNS} error={error} onRetry={onRetry} />
 }
 
 function Progress({ found }: { found: Found & { more: () => void; stop: () => void } }) {

@@ -68,7 +68,18 @@ export const eventOperations: readonly Operation[] = [
       'The oldest first where `order` does not say otherwise. With `Accept: text/event-stream` the events come as server-sent events for as long as the connection is open: new ones, or with `Last-Event-ID` those behind that one.',
     parameters: EVENTS_QUERY,
     streams: true,
-    reply: { description: 'Events.', schema: Type.Object({ data: Type.Array(event), next_cursor: next }) },
+    reply: {
+      description: 'Events.',
+      schema: Type.Object({
+        data: Type.Array(
+          Type.Object({
+            ...event.properties,
+            deliveries: Type.Optional(Type.Array(delivery, { description: 'With `include_deliveries`.' })),
+          }),
+        ),
+        next_cursor: next,
+      }),
+    },
     faults: ['bad_request', 'unavailable'],
     handle: ({ query, headers, method }, source) => {
       if (method !== 'GET' || !headers.accept?.includes('text/event-stream')) return listEvents(query, source)

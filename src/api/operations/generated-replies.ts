@@ -161,4 +161,14 @@ export const plan = Type.Object({
   }),
   plugins: Type.Array(Type.String()),
   guardrails: Type.Array(Type.String()),
+  policies: Type.Array(
+    Type.Object(
+      {
+        name: Type.String(),
+        effect: Type.String({ description: '`deny` (of an endpoint), `route`, `limit` or `guardrails`.' }),
+        outcome: Type.String({ description: '`applied`, or `failed` where its condition could not be evaluated.' }),
+      },
+      { description: 'A policy of the configuration that acts on the request.' },
+    ),
+  ),
 })

@@ -117,8 +117,10 @@ const row = {
   session_id: maybe(Type.String()),
 }
 
+export const foundGeneration = Type.Object({ ...row, attempts: Type.Integer({ minimum: 0, description: 'Calls of providers.' }) })
+
 const found = Type.Object({
-  data: Type.Array(Type.Object({ ...row, attempts: Type.Integer({ minimum: 0, description: 'Calls of providers.' }) })),
+  data: Type.Array(foundGeneration),
   next: maybe(Type.String({ description: 'The `cursor` of the next page; null at the end.' })),
   scanned_until: Type.String({ description: 'All generations from here on have been looked at.' }),
 })

@@ -17,6 +17,7 @@ import { providerOperations } from './providers.ts'
 import { recordOperations } from './records.ts'
 import { refusalOperations } from './refusals.ts'
 import { signInOperations } from './sign-in.ts'
+import { sliceOperations } from './slices.ts'
 import { spendingOperations } from './spending.ts'
 
 export const OPERATIONS: readonly Operation[] = [
@@ -31,6 +32,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...budgetOperations,
   ...generationOperations,
   ...spendingOperations,
+  ...sliceOperations,
   ...signInOperations,
   ...guardrailOperations,
   ...entryOperations,

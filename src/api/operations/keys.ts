@@ -4,6 +4,7 @@ import { Type } from 'typebox'
 import { ROLES } from '../../core/roles.ts'
 import { WINDOWS } from '../../core/windows.ts'
 import { readKey } from '../key.ts'
+import { readKeyAccess } from '../key-access.ts'
 import { checkChanges, checkMaking } from '../key-body.ts'
 import { KEYS_QUERY, listKeys, MAX_KEYS } from '../key-list.ts'
 import { changeKey, createKey, hashIn, oneKey, removeKey, rotateKey } from '../keys.ts'
@@ -87,6 +88,53 @@ const keyList = Type.Object({
   totals: Type.Optional(totals),
 })
 const shownKey = data(key)
+
+const access = data(
+  Type.Object({
+    hash: text(),
+    name: text(),
+    refused_because: Type.Array(Type.Enum(['disabled', 'expired', 'manages', 'limit_spent']), {
+      description:
+        'Why its requests for models are refused; `limit_spent` does not refuse those that cost nothing. Empty where they are not.',
+    }),
+    role: maybe(role),
+    role_text: text('The rights of the role.'),
+    is_management_key: flag(),
+    expires_at: maybe(Type.String()),
+    models: Type.Array(Type.Object({ id: text(), providers: texts() }), {
+      description: 'Models that its requests reach, with their providers.',
+    }),
+    model_count: count('Models of the gateway, whether or not the key reaches them.'),
+    allowed_models: maybe(texts()),
+    provider: maybe(Type.Object({}, { additionalProperties: true, description: 'Preferences that hold for its requests.' })),
+    limits: Type.Array(
+      Type.Object({
+        level: Type.Enum(['key', 'issuer', 'budget', 'guardrail']),
+        name: text(),
+        limit: amount('USD.'),
+        window: Type.Enum([...WINDOWS, 'lifetime']),
+        used: amount('USD that it counts.'),
+        held: amount('USD that open requests have reserved.'),
+        remaining: amount('USD.'),
+        resets_at: maybe(Type.String()),
+      }),
+      { description: 'Of all levels; each request has to fit into all of them.' },
+    ),
+    rates: Type.Array(
+      Type.Object({
+        from: Type.Enum(['key', 'issuer']),
+        requests: maybe(count('Per minute.')),
+        tokens: maybe(count('Per minute.')),
+        streams: maybe(count('At once.')),
+        bytes: maybe(count('Of requests at once.')),
+      }),
+    ),
+    guardrails: Type.Array(Type.Object({ id: text(), name: text(), scope: text('`account` where it holds for every request.') })),
+    pass_through: flag('True: it may use the pass-through.'),
+    provider_ids: texts(),
+    default_max_output: maybe(count('Output tokens of a request that sets no cap, where a limit applies.')),
+  }),
+)
 const madeKey = Type.Object({ data: key, key: text('The secret, shown this once.') })
 
 /** Any other row in the store of keys is no key, so whatever stands in its place is looked at once the caller is known. */
@@ -164,6 +212,17 @@ export const keyOperations: readonly Operation[] = [
     reply: { description: 'The key.', schema: shownKey },
     faults: ['not_found'],
     handle: ({ path }, source) => oneKey(hashIn(path), source),
+  }),
+  operation('GET /keys/{hash}/access', {
+    ...reads,
+    id: 'getKeyAccess',
+    summary: 'Get what a key may do',
+    description:
+      'The models and providers that its requests reach, its limits at every level, its rates, guardrails, role and end, as they are now.',
+    parameters: [{ ...HASH, description: 'Hash of the key whose access is wanted.' }],
+    reply: { description: 'What it may do.', schema: access },
+    faults: ['not_found', 'unavailable'],
+    handle: ({ path }, source) => readKeyAccess(hashIn(path), source),
   }),
   operation('PATCH /keys/{hash}', {
     ...manages,

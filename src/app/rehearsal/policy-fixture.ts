@@ -42,6 +42,7 @@ const expectation = closed('What must become of the request.', {
   ),
   plugins: Type.Optional(names('Plugins that run.')),
   guardrails: Type.Optional(names('Guardrails that run.')),
+  policies: Type.Optional(names('Policies that act on it, in their order; for a request that gets an error the one that refuses it.')),
   hold_at_most_usd: Type.Optional(usd('The hold is no larger.')),
   error: Type.Optional(refusal),
 })
@@ -121,7 +122,7 @@ function parseTest(raw: RawTest, { source, path, number }: { source: Source; pat
   const { name, request, requests, expect = {}, ...settings } = raw
   if ((request === undefined) === (requests === undefined)) source.report(path, 'expected either `request` or `requests`', 'key')
   if (Object.keys(expect).length === 0) source.report([...path, 'expect'], 'expected at least one expectation', 'key')
-  const besides = Object.keys(expect).find((field) => field !== 'error' && field !== 'excluded')
+  const besides = Object.keys(expect).find((field) => field !== 'error' && field !== 'excluded' && field !== 'policies')
   if (expect.error && besides !== undefined)
     source.report([...path, 'expect', besides], 'cannot hold of a request that gets an error', 'key')
   const bodies = requests ?? (request === undefined ? [] : [request])

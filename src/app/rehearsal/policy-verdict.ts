@@ -8,7 +8,10 @@ import type { Expectation } from './policy-fixture.ts'
 
 /** @returns lines that say what differs; none where all holds. */
 export function differences(expect: Expectation, found: Rehearsed): string[] {
-  if (found.kind === 'refused') return [...refusalDifferences(expect, found), ...excludedDifferences(expect, listExcluded(found.body))]
+  if (found.kind === 'refused') {
+    const excluded = excludedDifferences(expect, listExcluded(found.body))
+    return [...refusalDifferences(expect, found), ...excluded, ...listDifference('policies', expect.policies, refusingPolicy(found.body))]
+  }
   const { plan } = found
   return [
     ...(expect.error ? [`expected an error, found ${planTags(plan).join(', ')}`] : []),
@@ -16,6 +19,11 @@ export function differences(expect: Expectation, found: Rehearsed): string[] {
     ...listDifference('models', expect.models, plan.models),
     ...listDifference('plugins', expect.plugins, plan.plugins),
     ...listDifference('guardrails', expect.guardrails, plan.guardrails),
+    ...listDifference(
+      'policies',
+      expect.policies,
+      plan.policies.map(({ name }) => name),
+    ),
     ...(expect.strategy === undefined || expect.strategy === plan.strategy
       ? []
       : [`strategy: expected ${expect.strategy}, found ${plan.strategy}`]),
@@ -74,6 +82,12 @@ function listDifference(what: string, expected: readonly string[] | undefined, f
   if (!expected || (expected.length === found.length && expected.every((entry, i) => entry === found[i]))) return []
   const shown = (list: readonly string[]): string => `[${list.join(', ')}]`
   return [`${what}: expected ${shown(expected)}, found ${shown(found)}`]
+}
+
+/** The policy that has refused the request; a list of none or one. */
+function refusingPolicy(body: JsonObject): string[] {
+  const metadata = isObject(body.error) && isObject(body.error.metadata) ? body.error.metadata : {}
+  return typeof metadata.policy === 'string' ? [metadata.policy] : []
 }
 
 function listExcluded(body: JsonObject): Excluded[] {

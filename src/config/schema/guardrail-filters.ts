@@ -25,7 +25,7 @@ export const guardrail = closed('One guardrail.', {
       'Requests to which it applies; without it, every request.',
       {
         keys: listField(
-          'Names of keys of this file. An empty list: it holds for the callers alone whose rule in `auth.issuers` or `auth.certificates` names it.',
+          'Names of keys of this file. An empty list: it holds where an entry of `policies` names it, and for the callers whose rule in `auth.issuers` or `auth.certificates` does.',
           entryName('A key.'),
         ),
       },

@@ -24,6 +24,7 @@ import { guardrail } from './guardrail-filters.ts'
 import { log } from './log.ts'
 import { models } from './models.ts'
 import { plugins } from './plugins.ts'
+import { policy } from './policies.ts'
 import { limits, preferences } from './preferences.ts'
 import { presets } from './presets.ts'
 import { type provider, providers } from './providers.ts'
@@ -111,6 +112,13 @@ export const configSchema = closed('Configuration of headgate.', {
   ),
   plugins: withDefault(plugins, {}),
   guardrails: withDefault(guardrails, []),
+  policies: withDefault(
+    listField(
+      'Conditions on requests, each with its effect, in their order. Every one is looked at: see [conditions.md](conditions.md).',
+      policy,
+    ),
+    [],
+  ),
   prompts: withDefault(prompts, {}),
   presets: withDefault(presets, {}),
   pass_through: withDefault(closed('The pass-through to provider-native paths.', { enabled: flag('False: closed for all providers.') }), {

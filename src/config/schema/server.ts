@@ -309,7 +309,8 @@ export const byok = closed('Keys of providers that teams bring.', {
       listField(
         'Keys that encrypt them in the store. The first one encrypts, all of them decrypt; after a change `headgate byok rotate` encrypts all with the first. If unset: none can be stored.',
         Type.String({
-          description: '32 random bytes in base64, set by an environment variable or another reference.',
+          description:
+            '32 random bytes in base64, set by an environment variable or another reference, such as one that a key of a cloud opens.',
           pattern: '^[A-Za-z0-9+/]{43}=$',
           secret: true,
           expected: '32 random bytes in base64, such as those of openssl rand -base64 32',

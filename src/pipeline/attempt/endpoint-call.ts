@@ -27,7 +27,7 @@ import { ReplyStream } from '../reply/reply-stream.ts'
 import { noteForSettlement } from '../request/client-request.ts'
 import { takesClientTools } from '../route/dialect-ability.ts'
 import { needsMedia, withMedia } from '../route/media-fetch.ts'
-import { callPath, credentialHeaders, forwardedTrace, inVersion, providerAddress } from '../route/provider-address.ts'
+import { addCredential, callPath, forwardedTrace, inVersion, providerAddress } from '../route/provider-address.ts'
 import { AnswerCheck, type Demands, demandsLost } from './answer-check.ts'
 import { nameVersion } from './api-version.ts'
 import { repeatedBeginning } from './given-beginning.ts'
@@ -362,7 +362,7 @@ function send(attempt: StreamAttempt | WholeAttempt, call: EndpointCall, encoded
   if (provider.traceContext !== 'none') request.headers.push(...forwardedTrace(exchange, provider.traceContext))
   if (endpoint.credential) {
     const credential = exchange.run.credential ?? endpoint.credential
-    request.headers.push(...credentialHeaders(credential, { provider, dialect }, request))
+    addCredential(credential, { provider, dialect }, request)
   }
   const reply = new AnswerOrError(attempt, {
     clock: exchange.head.clock,

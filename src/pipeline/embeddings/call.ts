@@ -16,7 +16,7 @@ import { type BodyReceiver, UpstreamCall } from '../../services/upstream/call.ts
 import { AnswerOrError, type Flow, isSuccess } from '../attempt/upstream-attempt.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import type { Planned } from '../exchange.ts'
-import { callPath, credentialHeaders, forwardedTrace, providerAddress } from '../route/provider-address.ts'
+import { addCredential, callPath, forwardedTrace, providerAddress } from '../route/provider-address.ts'
 
 /** A call at a provider inside this process: its numbers are written as the caller wants them, with nothing to scan. */
 class LocalCall implements VectorSink {
@@ -94,7 +94,7 @@ export function callProvider({ exchange, endpoint, wire, target, ask, anew }: Pr
   if (provider.traceContext !== 'none') request.headers.push(...forwardedTrace(exchange, provider.traceContext))
   if (endpoint.credential) {
     const credential = exchange.run.credential ?? endpoint.credential
-    request.headers.push(...credentialHeaders(credential, { provider, dialect: wire }, request))
+    addCredential(credential, { provider, dialect: wire }, request)
   }
   const call = new EmbeddingCall(ask, wire, (length) => dependencies.vectorLengths.note(endpoint.id, length))
   const reply = new AnswerOrError(call, {

@@ -30,10 +30,11 @@ const bounds = new WeakMap<readonly GuardrailSetting[], WeakMap<ApiKey, Bound>>(
 
 /** Keys issued through sign-in inherit the guardrails of the key that issued them. */
 export function holdsFor(guardrail: Pick<GuardrailSetting, 'id' | 'keys' | 'identities' | 'levels' | 'users'>, key: ApiKey): boolean {
-  const { name, identity, consent, issuer, token } = key
+  const { name, identity, consent, issuer, token, byPolicy } = key
   const { id, keys, identities, levels, users } = guardrail
   if (keys === undefined && identities === undefined && levels === undefined && users === undefined) return true
   if ((levels !== undefined || users !== undefined) && holdsAbove(guardrail, issuer ?? key)) return true
+  if (byPolicy?.guardrails.includes(id)) return true
   // A claim names the caller, which must not pass for a key of that name.
   if (token) return token.guardrails.includes(id)
   if (keys?.has(name) || identities?.has(identity)) return true

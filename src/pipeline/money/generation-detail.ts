@@ -11,6 +11,7 @@ import type { AnswerVerdict } from '../../plugin-api/index.ts'
 import type { Turn } from '../attempt/turn.ts'
 import { type Accepted, type Exchange, type Received, type Step, sinceAdmission } from '../exchange.ts'
 import { stageFindings } from '../guard/guardrail-findings.ts'
+import { POLICY_STAGE } from '../policy/decision.ts'
 import type { NotedAttempt } from '../records.ts'
 import type { ByokCost } from './byok-cost.ts'
 import type { ServedPrice } from './served-price.ts'
@@ -164,7 +165,9 @@ function stageFacts(exchange: Known): JsonObject {
       count: Math.max(matched.length, action === 'unchecked' ? 0 : 1),
       kinds: entities.slice(0, 20).map(named),
     }))
-  const plugins = stages.filter(({ type, guardrail_id: id }) => type !== 'server_tools' && id === undefined).slice(0, MOST)
+  const plugins = stages
+    .filter(({ type, guardrail_id: id }) => type !== 'server_tools' && type !== POLICY_STAGE && id === undefined)
+    .slice(0, MOST)
   const facts: JsonObject = {}
   if (guardrails.length > 0) facts.guardrails = guardrails
   if (plugins.length > 0) {

@@ -18,10 +18,12 @@ import { type RequestTrace, traceHeaders } from '../../services/telemetry/trace-
 import type { PassThroughCall, PassThroughEnd, PassThroughProxy } from '../../services/upstream/pass-through.ts'
 import type { GivenIdStore } from '../../store/given-ids.ts'
 import type { ChainDependencies } from '../dependencies.ts'
-import type { GuardrailBudget, GuardrailSetting } from '../guard/guardrail-setting.ts'
-import { budgetsFor, holdsFor } from '../guard/guardrail-terms.ts'
+import type { GuardrailSetting } from '../guard/guardrail-setting.ts'
+import { unreadBudgets } from '../guard/unread-budgets.ts'
 import { takeFixed } from '../money/fixed-hold.ts'
 import { Hold, isLimited, keyAccount, keyAllowances } from '../money/hold.ts'
+import type { PolicySettings } from '../policy/policy-setting.ts'
+import { admitUnread } from '../policy/unread.ts'
 import { withoutEcho } from '../refusal/echoed-words.ts'
 import { keyBucket } from '../request/admission.ts'
 import { authenticator } from '../request/authenticate.ts'
@@ -29,6 +31,7 @@ import type { Callers } from '../request/authentication/index.ts'
 import { takeRequest } from '../request/shown-rates.ts'
 import { keyHeader } from '../route/provider-address.ts'
 import { both } from './both-readers.ts'
+import { fetchCredential } from './fetched-credential.ts'
 import type { GivenIds } from './given-ids.ts'
 import { bindIds } from './id-binding.ts'
 import type { ListedIds } from './listed-ids.ts'
@@ -51,6 +54,7 @@ export interface PassThroughSettings {
   /** Address of the gateway, where the operator has stated it. */
   publicUrl: string | undefined
   guardrails: readonly GuardrailSetting[]
+  policies: PolicySettings | undefined
   catalog: Pick<Catalog, 'providers' | 'models'>
 }
 
@@ -204,12 +208,13 @@ export class PassThroughHandler {
       auth: provider.key === undefined || !dialect ? undefined : keyHeader(provider, provider.key, dialect),
       authorize:
         credential && dialect
-          ? (method, { origin, pathname, search }) =>
+          ? (method, { origin, pathname, search }, headers) =>
               credential.headers({
                 method,
                 origin,
                 path: pathname + search,
                 body: '',
+                headers,
                 keyHeader: (key) => keyHeader(provider, key, dialect),
               })
           : undefined,
@@ -261,11 +266,11 @@ export class PassThroughHandler {
     if (isManager(key) || !key.passThrough) throw new Fault('forbidden', { message: 'This key may not use the pass-through' })
     if (!provider || provider.passThroughPrice === undefined)
       throw new Fault('not_found', { message: `No pass-through to ${slug.slice(0, 64)}` })
-    const budgets = this.guardrailBudgets(key)
+    if (settings.policies) admitUnread(settings.policies, { key, headers: request.headers, at: dependencies.clock.now() })
+    const budgets = unreadBudgets(settings.guardrails, key)
     const named = { owner: key.identity, provider, summaries: dependencies.summaries }
     const path = await withPlainPath((request.url ?? '').slice(PASS_THROUGH_PREFIX.length + provider.slug.length), named)
-    const { credential } = provider
-    if (credential && !credential.ready(dependencies.clock.now())) await credential.refresh()
+    await fetchCredential(provider, dependencies)
     const { rateForm: form = 'durations' } = dependencies.upstreams.get(provider.dialect) ?? {}
     await takeRequest(key, { ...dependencies, form }, rates)
     await body?.reserve(keyBucket(key))
@@ -343,18 +348,6 @@ export class PassThroughHandler {
 
   private providerEndpoints({ slug }: Provider): readonly Endpoint[] {
     return this.settings.catalog.models.flatMap(({ endpoints }) => endpoints.filter(({ provider }) => provider.slug === slug))
-  }
-
-  /** Budgets of guardrails for the key. @throws Fault 403 where a guardrail must read requests: those of pass-through are not read. */
-  private guardrailBudgets(key: ApiKey): readonly GuardrailBudget[] {
-    const own = this.settings.guardrails.filter((guardrail) => holdsFor(guardrail, key))
-    const reading = own.find((guardrail) => guardrail.rules.length > 0 || guardrail.engine !== undefined || guardrail.bounds)
-    if (reading) {
-      const { name } = reading
-      const message = `The guardrail ${name} cannot read what passes through, so this key may not use it`
-      throw new Fault('guardrail_blocked', { message, metadata: { guardrail: name } })
-    }
-    return budgetsFor(own, key)
   }
 
   private async settle(booking: Omit<Booking, 'traced'>, end: PassThroughEnd, came: Came): Promise<void> {

@@ -13,6 +13,7 @@ import { holdsFor } from '../guard/guardrail-terms.ts'
 import type { Layer, Reply, Service } from '../layer.ts'
 import { keyAllowances } from '../money/hold.ts'
 import { takeTurnHold } from '../money/outside-hold.ts'
+import { type PolicyAct, policyActs } from '../policy/decision.ts'
 import { planOrder } from '../route/plan.ts'
 import { type PlanCandidate, type PreviewCall, planCandidates } from './candidates.ts'
 import { type ExcludedEndpoint, exclusions } from './reasons.ts'
@@ -48,6 +49,8 @@ export type Plan = {
   preferences: MergedPreferences
   plugins: string[]
   guardrails: string[]
+  /** Policies that apply, or whose condition could not be evaluated. */
+  policies: PolicyAct[]
   /** Stages that acted on the request before its endpoints were ordered, as `router_metadata.pipeline`. */
   pipeline: JsonObject[]
 }
@@ -91,6 +94,7 @@ export function previewEnd(
     const planned = Object.assign(exchange, { plan: { ...order, candidates, outputCaps } })
     const { amount, floor } = costs.hold
     costs.hold.release()
+    exchange.decision?.admitCost(amount, input)
     const allowances = keyAllowances(key, exchange.demand.budgets)
     const left = account.tightest(allowances)?.left ?? null
     const { embedding } = exchange.request.client
@@ -115,6 +119,7 @@ export function previewEnd(
       preferences: exchange.demand.preferences,
       plugins: [...exchange.history.pluginIds],
       guardrails: guardrails.filter((guardrail) => holdsFor(guardrail, key)).map(({ name }) => name),
+      policies: policyActs(exchange.history.stages),
       pipeline: exchange.history.stages.map((stage) => ({ ...stage }) as JsonObject),
     }
     return answerReply(planned, JSON.stringify(plan))

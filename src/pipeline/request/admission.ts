@@ -77,6 +77,18 @@ export class Admission {
   }
 
   /**
+   * Takes one request of the minute that a policy of the configuration allows the key.
+   * @param perMinute requests. @throws Fault 429 with Retry-After when none is left.
+   */
+  async policyRequest(key: ApiKey, policy: string, perMinute: number): Promise<void> {
+    const answered = await this.counters.take({ name: `policy:${policy}:${keyBucket(key)}`, perMinute, take: 1 })
+    const { taken, left, wait, share = perMinute } = answered
+    if (taken) return
+    const name = `${perMinute} ${perMinute === 1 ? 'request' : 'requests'} per minute of the policy ${policy}${shareNote(share, perMinute)}`
+    throw this.limited({ key, kind: 'requests', limit: perMinute, name }, { limit: share, left, wait })
+  }
+
+  /**
    * Takes tokens of the key's minute, before it is known how many there will be.
    * @param always a request that has begun is not cut off: what does not fit is waited off by those that follow.
    * @param seen as for `request`.

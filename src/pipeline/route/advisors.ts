@@ -8,6 +8,7 @@ import type { ModelLookup } from '../dependencies.ts'
 import type { Accepted, Aimed, MaybeAimed } from '../exchange.ts'
 import type { BoundTerms } from '../guard/guardrail-terms.ts'
 import { isLimited } from '../money/hold.ts'
+import type { Decision } from '../policy/decision.ts'
 import type { Advisor } from '../records.ts'
 
 /** The advisors that the request offers, as the catalogue knows them: 128 at most, like all tools that are no functions (`checkToolCount`). */
@@ -35,6 +36,20 @@ function names({ upstreamModel, tier, variant }: Endpoint, model: string): boole
 export function advisorAt(exchange: MaybeAimed, { provider }: Endpoint, model: string): Endpoint | undefined {
   const advisor = exchange.demand?.advisors.find((one) => one.model === model)
   return advisor?.endpoints.find((endpoint) => endpoint.provider === provider)
+}
+
+/** Policy that refuses an endpoint, or the advisor that its provider's tool would call. */
+export function policyBar(exchange: Aimed, decision: Decision): (endpoint: Endpoint) => { detail: string; from: string } | undefined {
+  return (endpoint) => {
+    const own = decision.refuse(endpoint)
+    if (own) return own
+    for (const { model } of exchange.demand.advisors) {
+      const advisor = advisorAt(exchange, endpoint, model)
+      const refused = advisor ? decision.refuse(advisor) : { detail: 'it is not in the catalogue', from: 'policies' }
+      if (refused) return { detail: `its advisor ${model}: ${refused.detail}`, from: refused.from }
+    }
+    return undefined
+  }
 }
 
 /**

@@ -127,7 +127,10 @@ function ownProvider(provider: Provider, entry: ByokEntry, known: WeakMap<Provid
 
 /** True for a provider whose calls carry a key, which one of a team can take the place of. */
 export function takesKey(provider: Provider | undefined): boolean {
-  return provider?.baseUrl !== undefined && (!provider.credential || provider.credential.another !== undefined)
+  return (
+    provider?.baseUrl !== undefined &&
+    (!provider.credential || provider.credential.another !== undefined || provider.credential.takesKeys === true)
+  )
 }
 
 /** Headers that hold a key by their name, and those that name an account. */

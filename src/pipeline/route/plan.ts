@@ -67,7 +67,7 @@ async function planned(
   const fetching = exchange.request.mayHoldMedia ? fetchMedia(exchange, order.candidates, outbound) : undefined
   const wanted = fetching ? await fetching : order.candidates
   // The body may have taken its time, and earlier turns have: what holds is the key as it is now.
-  const found = callers.renew(exchange.auth.key)
+  const found = callers.renew(exchange.auth.key.byPolicy?.key ?? exchange.auth.key)
   const renewed = found instanceof Promise ? await found.catch(() => exchange.auth.key) : found
   const { clock, costs } = exchange.head
   // An exchange that has had a turn goes on whatever became of its key, but within the limit of now.
@@ -80,6 +80,7 @@ async function planned(
   const taking = takeTurnHold(exchange, wanted, { ...payer, key, credit })
   const { input, candidates, outputCaps } = taking instanceof Promise ? await taking : taking
   costs.inputTokens = input
+  exchange.decision?.admitCost(costs.hold.amount, input)
   const ready = Object.assign(exchange, { plan: { candidates, outputCaps, conversation: order.conversation, watch: order.watch } })
   const [first] = candidates
   // No candidate that can be paid for is a refusal of the hold.

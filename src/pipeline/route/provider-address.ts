@@ -49,18 +49,26 @@ interface CallFacts {
   /** With its query. */
   path: string
   body: string | Buffer
-  /** Name, value, name, value. */
-  headers: readonly string[]
+  /** Name, value, name, value: those of the credential are added to them. */
+  headers: string[]
   method?: string
 }
 
-/** Headers that a credential adds to one call of a provider that has one: name, value, name, value. */
-export function credentialHeaders(
+/** Adds the headers of a credential to those of one call: one that is there already has the credential's value from then on. */
+export function addCredential(
   credential: Credential,
   { provider, dialect }: { provider: Provider; dialect: Addressed },
   { origin = providerAddress(provider, dialect).origin, method = 'POST', path, body, headers }: CallFacts,
-): readonly string[] {
-  return credential.headers({ method, origin, path, body, headers, keyHeader: (key) => keyHeader(provider, key, dialect) })
+): void {
+  const added = credential.headers({ method, origin, path, body, headers, keyHeader: (key) => keyHeader(provider, key, dialect) })
+  const before = headers.length
+  for (let at = 0; at + 1 < added.length; at += 2) {
+    const name = `${added[at]}`.toLowerCase()
+    let there = 0
+    while (there < before && headers[there]?.toLowerCase() !== name) there += 2
+    if (there < before) headers[there + 1] = `${added[at + 1]}`
+    else headers.push(`${added[at]}`, `${added[at + 1]}`)
+  }
 }
 
 /**

@@ -2,7 +2,7 @@
 import { badField, Fault, unknownModel } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { requestedTier } from '../../core/service-tiers.ts'
-import type { PluginEntry } from '../../dialects/canon/request-fields.ts'
+import type { GatewayFields, PluginEntry } from '../../dialects/canon/request-fields.ts'
 import type { Endpoint, Model } from '../../routing/catalog/types.ts'
 import {
   allowsModel,
@@ -11,6 +11,7 @@ import {
   mergePreferences,
   NO_PREFERENCES,
   noEndpointFault,
+  type PreferenceSide,
   type Removed,
   type RouteNeeds,
   requestSides,
@@ -24,7 +25,7 @@ import type { Advisor, Demand, Variant } from '../records.ts'
 import { refusingModels } from '../refusing-limit.ts'
 import { inputModalities, parseTier, priceMoment } from '../request/client-request.ts'
 import { havingIds } from '../request/provider-ids.ts'
-import { advisorBar, advisorsIn } from './advisors.ts'
+import { advisorBar, advisorsIn, policyBar } from './advisors.ts'
 import { withCacheFill } from './cache-only.ts'
 import { DialectAbility, sentTo } from './dialect-ability.ts'
 import { findBinding } from './drained.ts'
@@ -144,11 +145,16 @@ function modelEndpoints(models: readonly Model[]): readonly Endpoint[] {
   return models.length === 1 && models[0] ? models[0].endpoints : models.flatMap((model) => model.endpoints)
 }
 
-/** Merges the preferences of request, variant, key and account. */
-function joinPreferences({ request: { gateway }, auth: { key }, head }: Accepted, variant: Variant): MergedPreferences {
+const NO_SIDES: readonly PreferenceSide[] = []
+
+/** Merges the preferences of policies, request, variant, key and account. */
+function joinPreferences({ request: { gateway }, auth: { key }, head, decision }: Accepted, variant: Variant): MergedPreferences {
   const { provider } = head.config
-  if (!gateway.provider && !gateway.presetProvider && !gateway.route && !variant.sort && !key.provider && !provider) return NO_PREFERENCES
+  const { sides = NO_SIDES } = decision ?? {}
+  const isStated = gateway.provider || gateway.presetProvider || gateway.route || variant.sort || key.provider || provider
+  if (!isStated && sides.length === 0) return NO_PREFERENCES
   return mergePreferences([
+    ...sides,
     ...requestSides({ provider: gateway.provider, route: gateway.route, variantSort: variant.sort }),
     { from: 'preset', preferences: gateway.presetProvider },
     { from: 'key', preferences: key.provider },
@@ -195,6 +201,7 @@ function serving(exchange: Aimed, all: readonly Endpoint[], bounds: Bounds): rea
     barred:
       (terms || exchange.demand.advisors.length > 0 || undefined) &&
       ((endpoint) => terms?.bar(endpoint, terms.priced ? priceMoment(exchange, all) : undefined) ?? advisorBar(exchange, endpoint, terms)),
+    denied: exchange.decision?.readsEndpoints ? policyBar(exchange, exchange.decision) : undefined,
     tiers:
       !exchange.demand.variant.tiers ||
       exchange.demand.preferences.order?.length ||
@@ -255,9 +262,7 @@ type Settings = Pick<ChainSettings, 'catalog' | 'plugins'>
  * @throws Fault 400 without a model or for one of another kind (404 of embeddings), 404 for one that is not there, 403 where the key may use none.
  */
 function findModels(exchange: Accepted, settings: Settings): ModelChoice {
-  const {
-    request: { gateway },
-  } = exchange
+  const gateway = namedFields(exchange)
   const wanted = wantedBy(exchange)
   const first = gateway.model ?? gateway.models[0] ?? exchange.auth.key.levels?.textModel ?? exchange.head.config.defaultModel
   if (first === undefined) throw badField('model', 'is required: no default model is configured')
@@ -265,7 +270,7 @@ function findModels(exchange: Accepted, settings: Settings): ModelChoice {
   const found = lookUp(settings, first, wanted)
   const router = found ? undefined : routerNamed(first, exchange.head.brand, settings)
   if (router && wanted === EMBEDDING) throw wrongKind(first, 'chooses among models that generate text', wanted)
-  if (router) return routed(exchange, requested, router, settings)
+  if (router) return routed(exchange, gateway, { requested, router, settings })
   const { model, variant, strategy } =
     found?.model.kind === wanted.kind ? found : ofKind(wanted, first, found ?? unknown(first, exchange, settings.catalog.models))
   const suffixes = variant === undefined ? NO_SUFFIX : parseSuffixes(first, variant, exchange)
@@ -278,7 +283,7 @@ function findModels(exchange: Accepted, settings: Settings): ModelChoice {
     plugins: suffixes.online ? withSearch(gateway.plugins) : gateway.plugins,
   }
   exchange.run.ctx.model = model.slug
-  const models = gateway.models.length > 0 ? withFallbacks([model], exchange, settings) : [model]
+  const models = gateway.models.length > 0 ? withFallbacks([model], gateway, { exchange, settings }) : [model]
   const { allowedModels } = exchange.auth.key
   if (!allowedModels) return { ...demand, models }
   const allowed = models.filter(({ slug }) => allowsModel(allowedModels, slug))
@@ -289,11 +294,23 @@ function findModels(exchange: Accepted, settings: Settings): ModelChoice {
   return { ...demand, models: allowed }
 }
 
-function routed(exchange: Accepted, requested: string, router: NamedRouter, settings: Settings): ModelChoice {
-  const { gateway } = exchange.request
+/** Fields of the request that name its models; where a policy names another model, that stands in the place of all of them. */
+function namedFields({ request: { gateway }, decision, head }: Accepted): GatewayFields {
+  if (decision?.model === undefined) return gateway
+  const requested = gateway.requested ?? gateway.model ?? gateway.models[0] ?? head.config.defaultModel
+  return { ...gateway, requested, model: decision.model, models: [] }
+}
+
+interface RouterChoice {
+  readonly requested: string
+  readonly router: NamedRouter
+  readonly settings: Settings
+}
+
+function routed(exchange: Accepted, gateway: GatewayFields, { requested, router, settings }: RouterChoice): ModelChoice {
   if (gateway.model === undefined && gateway.models.length > 0) throw routerInList(0)
   const suffixes = router.suffixes === undefined ? NO_SUFFIX : parseSuffixes(requested, router.suffixes, exchange)
-  const models = withFallbacks([], exchange, settings)
+  const models = withFallbacks([], gateway, { exchange, settings })
   return {
     requested,
     strategy: router.router.strategy,
@@ -305,11 +322,12 @@ function routed(exchange: Accepted, requested: string, router: NamedRouter, sett
 }
 
 /** The models of `models`, each once; the first of them where it is the primary one already leads the list. */
-function withFallbacks(models: Model[], exchange: Accepted, settings: Settings): Model[] {
-  const {
-    request: { gateway },
-    head: { brand },
-  } = exchange
+function withFallbacks(
+  models: Model[],
+  gateway: GatewayFields,
+  { exchange, settings }: { exchange: Accepted; settings: Settings },
+): Model[] {
+  const { brand } = exchange.head
   const wanted = wantedBy(exchange)
   for (const [i, slug] of gateway.models.entries()) {
     if (i === 0 && gateway.model === undefined) continue

@@ -26,6 +26,7 @@ import type { Reply, Service } from '../layer.ts'
 import { turnTariff } from '../money/tariffs.ts'
 import { chargedExtras, concludeTurn } from '../money/turn-cost.ts'
 import { countUsage, turnEndedBy } from '../money/turn-usage.ts'
+import { POLICY_STAGE } from '../policy/decision.ts'
 import { endedEarly } from '../reply/final-fault.ts'
 import { acceptBody, bodyText } from '../request/read.ts'
 
@@ -89,7 +90,8 @@ export async function askModel(
     exchange.run.reply?.stop()
     outer.run.upstreamMs += exchange.run.upstreamMs
     // What guardrails found is the caller's to see, and the audit trail's to keep, wherever it was found.
-    for (const stage of exchange.history.stages) if (stage.type === 'guardrail') outer.history.stages.push(stage)
+    for (const stage of exchange.history.stages)
+      if (stage.type === 'guardrail' || stage.type === POLICY_STAGE) outer.history.stages.push(stage)
     count(exchange, turns)
     outer.run.ownTurns?.push(...turns)
   }

@@ -94,6 +94,8 @@ async function callOutcome(exchange: Guarded, call: FoundCall, { offer, host, le
   if (!offered || left <= 0) return failure('no tool steps are left in this request')
   const args = parseArguments(call.args)
   if (!args) return failure('the arguments are not a JSON object')
+  const refused = exchange.decision?.refuseTool({ name: offered.name, function: offered.function, args })
+  if (refused !== undefined) return failure(refused)
   exchange.head.costs.toolsExecuted++
   try {
     const outcome = await offered.run(args, host, exchange.head.cancel.signal)

@@ -98,6 +98,8 @@ export interface RequestNeeds {
   readonly priceMoment?: PriceMoment | undefined
   /** Objection of a guardrail to the endpoint; `from` is its name. Tested last: only what would serve otherwise is its doing. */
   readonly barred?: ((endpoint: Endpoint) => { readonly detail: string; readonly from: string } | undefined) | undefined
+  /** Policy that refuses the endpoint; `from` is its name. Tested last, as `barred` is. */
+  readonly denied?: ((endpoint: Endpoint) => { readonly detail: string; readonly from: string } | undefined) | undefined
   /** Of drained endpoints, those that the request is bound to. Absent where no endpoint is drained. */
   readonly drained?: ((endpoint: Endpoint) => boolean) | undefined
   /** Endpoints that the operator has taken out of service. */
@@ -107,7 +109,7 @@ export interface RequestNeeds {
 /** Why an endpoint is removed, for people. */
 export interface Explanation {
   readonly detail: string
-  /** Owner of the lists: `request`, or `request and account`; or the name of a guardrail. */
+  /** Owner of the lists: `request`, or `request and account`; or the name of a guardrail or policy. */
   readonly from?: string
 }
 

@@ -9,6 +9,7 @@ import { guardrail } from './guardrail.ts'
 import { maxPrice } from './max-price.ts'
 import { order } from './order.ts'
 import { requireParameters, softParameters } from './parameters.ts'
+import { policy } from './policy.ts'
 import { ignore, only } from './provider-lists.ts'
 import { quantization } from './quantization.ts'
 import { tier } from './tier.ts'
@@ -46,6 +47,7 @@ export const CRITERIA = [
   dataCollection,
   zdr,
   guardrail,
+  policy,
 ] as const
 
 type Listed = (typeof CRITERIA)[number]

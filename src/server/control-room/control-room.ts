@@ -9,6 +9,7 @@ import type { Actor } from '../../core/audit-entries.ts'
 import type { Clock } from '../../core/clock.ts'
 import { asFault, Fault, faultReply } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
+import type { Log } from '../../core/log.ts'
 import { signTicket } from '../../core/person-ticket.ts'
 import { isPermitted, isRole, MANAGEMENT_ROLES, type Role, requireRole } from '../../core/roles.ts'
 import { secretHash } from '../../core/secret.ts'
@@ -61,7 +62,7 @@ interface ControlRoomOptions extends RoomSessionsOptions {
   readonly link: Pick<SignInLink, 'take'> | undefined
   /** Those who sign in at an identity provider. */
   readonly people: People
-  readonly log: { warn(facts: object, text: string): void }
+  readonly log: Pick<Log, 'warn' | 'info'>
   /** Writes to the audit log in the background. */
   readonly note: (entry: UntimedEntry) => void
   readonly onError: (error: unknown) => void

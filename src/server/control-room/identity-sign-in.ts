@@ -6,6 +6,7 @@ import type { Actor } from '../../core/audit-entries.ts'
 import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
+import type { Log } from '../../core/log.ts'
 import { signTicket } from '../../core/person-ticket.ts'
 import { plainName } from '../../core/plain-name.ts'
 import { SignInRefusal } from '../../core/sign-in-refusals.ts'
@@ -13,6 +14,7 @@ import type { Attempts } from '../../pipeline/request/attempt-buckets.ts'
 import { isSecure, readCookie, setCookie } from './cookies.ts'
 import { SAFE_HEADERS } from './files.ts'
 import { type KnownPerson, type People, type Person, personSecret, type SignInChoice } from './people.ts'
+import { ProviderSignOuts } from './provider-sign-out.ts'
 import type { PublicApi } from './public-api.ts'
 import type { RefusedSignIns } from './refused-sign-ins.ts'
 import { readJson, reply } from './replies.ts'
@@ -22,6 +24,7 @@ import { type BegunSignIn, beginFlow, FLOW_COOKIE, FLOW_MS, flowIn } from './sig
 /** Path of the sign-ins; behind it stands the name of one. */
 export const SIGN_IN_PATH = '/control-room/sign-in/'
 const CALLBACK = '/callback'
+const SIGN_OUT = '/backchannel-logout'
 
 /** Sign-ins that have ended and are remembered, so that none ends twice at this process; the issuer takes each code once anyway. */
 const MAX_USED = 10_000
@@ -30,7 +33,7 @@ const MAX_TOKEN_LENGTH = 8 * 1024
 const MAX_CLAIMS_LENGTH = 16 * 1024
 
 export interface IdentitySignInOptions {
-  readonly clock: Pick<Clock, 'now'>
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>
   readonly people: People
   readonly sessions: RoomSessions
   readonly api: Pick<PublicApi, 'ownKey'>
@@ -39,7 +42,7 @@ export interface IdentitySignInOptions {
   readonly failures: Attempts
   readonly refusedSignIns: RefusedSignIns
   readonly addresses: { of(request: IncomingMessage): string }
-  readonly log: { warn(facts: object, text: string): void }
+  readonly log: Pick<Log, 'warn' | 'info'>
   /** `Set-Cookie` of a session. */
   readonly sessionCookie: (cookie: string, request: IncomingMessage) => string
   /** Ends the session that a browser shows, if there is one. */
@@ -56,20 +59,23 @@ export class IdentitySignIn {
   private readonly options: IdentitySignInOptions
   /** Made with the first one. */
   private used: LRUCache<string, true> | undefined
+  private readonly signOuts: ProviderSignOuts
 
   constructor(options: IdentitySignInOptions) {
     this.options = options
+    this.signOuts = new ProviderSignOuts(options)
   }
 
   /** @param path below `SIGN_IN_PATH`. @throws Fault 403, 404, 405, 503. */
   async handle(path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const isCallback = path.endsWith(CALLBACK)
-    const name = isCallback ? path.slice(0, -CALLBACK.length) : path
+    const end = [CALLBACK, SIGN_OUT].find((each) => path.endsWith(each))
+    const name = end === undefined ? path : path.slice(0, -end.length)
     const choice = this.options.people.choices().find((each) => each.name === name)
     if (!choice) throw new Fault('not_found')
-    const method = isCallback ? 'GET' : 'POST'
+    const method = end === CALLBACK ? 'GET' : 'POST'
     if (request.method !== method) throw new Fault('method_not_allowed', { headers: { Allow: method } })
-    if (isCallback) await this.end(choice, request, response)
+    if (end === SIGN_OUT) await this.signOuts.handle(name, request, response)
+    else if (end === CALLBACK) await this.end(choice, request, response)
     else await this.begin(choice, request, response)
   }
 
@@ -131,11 +137,16 @@ export class IdentitySignIn {
       role: 'person' as const,
       secret: personSecret(person),
       name: plainName(known.member),
-      identity: known.identity,
+      identity: known.subject,
+      signIn: { member: known.identity, session: known.session, issuedAt: known.issuedAt },
       lastsMs: known.sessionMs,
     }
     await endSession(request)
     const { cookie } = await sessions.open(holder, { actor: memberActor(known), address })
+    if (this.signOuts.hasEnded(known)) {
+      await sessions.end(cookie, { actor: memberActor(known), address })
+      throw new SignInRefusal('stale', { member: known.member, problem: 'signed out at the issuer meanwhile' })
+    }
     return { cookie, page: flow.page }
   }
 

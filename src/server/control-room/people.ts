@@ -28,11 +28,27 @@ export interface Person {
 export interface KnownPerson {
   readonly member: string
   readonly identity: string
+  /** Identity by which its sessions are found: that of `sub` at the issuer, whatever claim names the member. */
+  readonly subject: string
+  /** Digest of the session at the issuer; absent where the issuer names none. */
+  readonly session?: string | undefined
+  /** Milliseconds since the epoch at which the issuer has stated the claims, by its clock. */
+  readonly issuedAt: number
   readonly issuer: string
   /** Those that rules look at. */
   readonly claims: JsonObject
   /** Milliseconds that a session lasts at most. */
   readonly sessionMs: number
+}
+
+/** A person, or one session of the person, that has signed out at the issuer. */
+export interface PersonSignOut {
+  /** As `KnownPerson` has them; a sign-out without `subject` is of the session alone, one without `session` of all of the person's. */
+  readonly subject: string | undefined
+  readonly session: string | undefined
+  readonly issuedAt: number
+  /** Remembers that it was used. */
+  readonly use: () => void
 }
 
 export interface People {
@@ -41,6 +57,11 @@ export interface People {
   location(name: string, flow: SignInFlow, redirectUri: string): Promise<string>
   /** @param response the address at which the browser came back. @throws SignInRefusal */
   finish(name: string, response: URL, flow: SignInFlow): Promise<Person>
+  /**
+   * @param token logout token of the issuer. @param isSuspect true where no call goes out for it.
+   * @throws RefusedToken; Fault 503.
+   */
+  signOut(name: string, token: string, isSuspect: () => boolean): Promise<PersonSignOut>
   /** Undefined where the configuration maps the person no more. */
   known(person: Person): KnownPerson | undefined
   /** The address at which the person signs out at the issuer; undefined where it has none. */

@@ -21,12 +21,17 @@ export function reply(
 
 /** @throws Fault 400, 413. */
 export async function readJson(request: IncomingMessage): Promise<JsonObject> {
+  return parseBody(await readBody(request, MAX_BYTES), DEEPEST)
+}
+
+/** @throws Fault 413. */
+export async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of request as AsyncIterable<Buffer>) {
     size += chunk.length
-    if (size > MAX_BYTES) throw new Fault('too_large', { message: `Request payload too large: at most ${MAX_BYTES} bytes are accepted` })
+    if (size > maxBytes) throw new Fault('too_large', { message: `Request payload too large: at most ${maxBytes} bytes are accepted` })
     chunks.push(chunk)
   }
-  return parseBody(Buffer.concat(chunks), DEEPEST)
+  return Buffer.concat(chunks)
 }

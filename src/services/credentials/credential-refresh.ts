@@ -7,7 +7,7 @@ import { Fault } from '../../core/faults.ts'
 import type { Log } from '../../core/log.ts'
 import { closed, counter, gauge, type MetricRegistry, open } from '../../machines/metrics/metrics.ts'
 import { withinLimit } from './identity-call.ts'
-import { type Credential, CredentialError, type CredentialedCall, type FetchGrant, type Grant } from './types.ts'
+import { type Credential, CredentialError, type CredentialedCall, type FetchGrant, type Grant, RefusedIdentity } from './types.ts'
 
 const refreshes = counter(
   'credential_refreshes_total',
@@ -44,6 +44,8 @@ export interface CredentialOptions {
   readonly refresh: number | undefined
   /** Base URL that signatures are made for in place of that of the call. */
   readonly signedFor?: string | undefined
+  /** True where calls may carry a key of the provider in its place. */
+  readonly takesKeys?: boolean | undefined
 }
 
 export interface CredentialParts {
@@ -56,6 +58,7 @@ export class RefreshedCredential implements Credential {
   grant: Grant | undefined
   readonly terms: string
   readonly fingerprint: string
+  readonly takesKeys: boolean
   private readonly options: CredentialOptions
   private readonly parts: CredentialParts
   private fetchGrant: FetchGrant | undefined
@@ -67,6 +70,8 @@ export class RefreshedCredential implements Credential {
   private failures = 0
   /** True if the log says that nothing is left. */
   private isEndLogged = false
+  /** Reason of the last fetch, where it has failed. */
+  private failure: unknown
   /** Monotonic milliseconds. */
   private failedAt = Number.NEGATIVE_INFINITY
   private forcedAt = Number.NEGATIVE_INFINITY
@@ -77,6 +82,7 @@ export class RefreshedCredential implements Credential {
     this.parts = parts
     this.terms = options.terms
     this.fingerprint = options.fingerprint
+    this.takesKeys = options.takesKeys === true
   }
 
   toJSON(): string {
@@ -93,7 +99,7 @@ export class RefreshedCredential implements Credential {
 
   refresh(): Promise<void> {
     if (this.pending) return this.pending
-    if (this.parts.clock.monotonic() - this.failedAt < REST) return Promise.reject(unavailable())
+    if (this.parts.clock.monotonic() - this.failedAt < REST) return Promise.reject(unavailable(this.failure))
     return this.fetch()
   }
 
@@ -192,6 +198,7 @@ export class RefreshedCredential implements Credential {
   private failed(error: unknown): void {
     const { clock, log } = this.parts
     this.failedAt = clock.monotonic()
+    this.failure = error
     this.failures++
     this.count('failed')
     if (this.failures === 1) this.parts.metrics.of(failing).add(1)
@@ -227,7 +234,9 @@ export class RefreshedCredential implements Credential {
   }
 }
 
+/** A provider that refuses to exchange an identity refuses the gateway's account, as one that refuses a key. */
 function unavailable(cause?: unknown): Fault {
+  if (cause instanceof RefusedIdentity) return new Fault('credential_refused', { metadata: { credential: 'refused' }, cause })
   return new Fault('credential_unavailable', { metadata: { credential: 'unavailable' }, cause })
 }
 

@@ -77,6 +77,7 @@ export class Credentials implements CredentialLookup {
         open: async () => source.open(settings.settings, this.parts.env ?? {}, connections),
         refresh: settings.refresh,
         signedFor: settings.signedFor,
+        takesKeys: source.takesKeys,
       },
       this.parts,
     )

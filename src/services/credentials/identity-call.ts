@@ -21,6 +21,8 @@ interface IdentityCall {
   readonly form?: Readonly<Record<string, string>> | undefined
   /** Makes it a POST. */
   readonly json?: JsonObject | undefined
+  /** Makes it a POST; its type is one of the headers. */
+  readonly body?: string | undefined
   /** Header of the reply by which the service is known. */
   readonly proof?: readonly [name: string, value: string] | undefined
   /** Those of the provider that it is called for. */
@@ -31,23 +33,26 @@ interface IdentityCall {
 
 /**
  * Words of errors that a log may show: RFC 6749 section 5.2, RFC 8693 section 2.2.2, `google.rpc.Code`, of Entra ID
- * `invalid_resource`, and of AWS the errors of reading secrets and parameters (npm @aws-sdk/client-secrets-manager 3.1164.0,
- * GetSecretValue; @aws-sdk/client-ssm 3.1169.0, GetParameter) beside those that all services have. Every other text may quote what was
+ * `invalid_resource`, of Azure Key Vault (learn.microsoft.com/azure/key-vault/general/rest-error-codes), of Anthropic the types of errors (platform.claude.com, "Errors"), and of AWS the errors of reading secrets and parameters (npm @aws-sdk/client-secrets-manager 3.1164.0,
+ * GetSecretValue; @aws-sdk/client-ssm 3.1169.0, GetParameter) and of KMS (@aws-sdk/client-kms 3.1164.0, Encrypt and Decrypt) beside those that all services have. Every other text may quote what was
  * sent.
  */
 const WORDS = new Set(
   `invalid_request invalid_client invalid_grant unauthorized_client unsupported_grant_type invalid_scope invalid_target access_denied
   invalid_resource temporarily_unavailable server_error INVALID_ARGUMENT FAILED_PRECONDITION UNAUTHENTICATED PERMISSION_DENIED NOT_FOUND
   RESOURCE_EXHAUSTED UNAVAILABLE INTERNAL DecryptionFailure InternalServiceError InvalidParameterException InvalidRequestException
-  ResourceNotFoundException InternalServerError InvalidKeyId ParameterNotFound ParameterVersionNotFound AccessDeniedException
+  ResourceNotFoundException InternalServerError InvalidKeyId DisabledException IncorrectKeyException InvalidCiphertextException InvalidKeyUsageException KeyUnavailableException
+  KMSInternalException KMSInvalidStateException NotFoundException ParameterNotFound ParameterVersionNotFound AccessDeniedException
   ExpiredTokenException IncompleteSignatureException InvalidSignatureException MissingAuthenticationTokenException ThrottlingException
-  UnrecognizedClientException ValidationException`.split(/\s+/),
+  UnrecognizedClientException ValidationException AccessDenied ExpiredToken InvalidClientTokenId SignatureDoesNotMatch Throttling
+  OutboundWebIdentityFederationDisabledException invalid_request_error authentication_error permission_error not_found_error
+  rate_limit_error api_error overloaded_error Forbidden KeyNotFound BadParameter Unauthorized Throttled`.split(/\s+/),
 )
 
 /** The body of a reply with status 200. */
 export async function identityAnswer(call: IdentityCall, signal: AbortSignal): Promise<string> {
   const { service, headers, form, json, proof } = call
-  const body = form ? new URLSearchParams(form).toString() : json ? JSON.stringify(json) : undefined
+  const body = form ? new URLSearchParams(form).toString() : json ? JSON.stringify(json) : call.body
   const {
     status,
     headers: got,
@@ -67,9 +72,19 @@ export async function identityAnswer(call: IdentityCall, signal: AbortSignal): P
     },
     body,
   )
-  if (status !== 200) throw new CredentialError(`${service} replied with status ${status}${reasonIn(text)}`)
+  if (status !== 200) throw new StatusError(`${service} replied with status ${status}${reasonIn(text)}`, status)
   if (proof && got[proof[0].toLowerCase()] !== proof[1]) throw new CredentialError(`${service} is not what answers there`)
   return text
+}
+
+/** A reply with another status than 200. */
+export class StatusError extends CredentialError {
+  readonly status: number | undefined
+
+  constructor(message: string, status: number | undefined) {
+    super(message)
+    this.status = status
+  }
 }
 
 export interface IdentityReply {
@@ -113,15 +128,18 @@ export async function exchange(
 /** ` (invalid_client, AADSTS7000215)`, or nothing. */
 function reasonIn(text: string): string {
   const body = jsonObject(text)
-  if (!body) return ''
+  // The query protocol of AWS has errors in XML.
+  if (!body) return knownWord(/<Code>(\w{1,64})<\/Code>/.exec(text)?.[1])
   const { error, error_codes: codes, __type: type } = body
   // AWS may name the namespace of an error before it (Smithy, AWS JSON 1.1 protocol, "Operation error serialization").
-  const word = typeof type === 'string' ? type.replace(/^.*#/, '') : isObject(error) ? error.status : error
+  const word = typeof type === 'string' ? type.replace(/^.*#/, '') : isObject(error) ? (error.status ?? error.type ?? error.code) : error
   const words = typeof word === 'string' && WORDS.has(word) ? [word] : []
   const [code] = Array.isArray(codes) ? codes : []
   if (typeof code === 'number' && Number.isInteger(code) && code > 0 && code < 1e9) words.push(`AADSTS${code}`)
   return words.length > 0 ? ` (${words.join(', ')})` : ''
 }
+
+const knownWord = (word: string | undefined): string => (word !== undefined && WORDS.has(word) ? ` (${word})` : '')
 
 /** Undefined for what is no object of JSON. */
 export function jsonObject(text: string): JsonObject | undefined {

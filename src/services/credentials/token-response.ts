@@ -1,23 +1,21 @@
 /** Reads the token and its end from the response of a source: JSON (RFC 6749 section 5.1), a JWT, or the token alone. */
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
-import { CredentialError, type CredentialedCall, type Grant } from './types.ts'
+import { CredentialError, type FetchGrant, type FetchToken, type Grant, type ReadToken } from './types.ts'
 
 /** Characters of a response; a token of an identity service has a few thousand. */
 export const LONGEST = 64 * 1024
-/** Characters that a header may hold (RFC 9110 section 5.5), without spaces. */
-const TOKEN = /^[\x21-\x7e]{1,16384}$/
+/** Form of a token: characters that a header may hold (RFC 9110 section 5.5), without spaces. */
+export const TOKEN = /^[\x21-\x7e]{1,16384}$/
 /** Seconds since the epoch are less than this until the year 5138; milliseconds have been more since 1973. */
 const MAX_SECONDS = 100_000_000_000
 
-/**
- * The token is `access_token` or `token` of an object, else the text itself. Its end is `expires_at` (seconds or milliseconds since the
- * epoch, or a date), `expires_in` (seconds, RFC 6749 section 5.1), or the `exp` of a JWT (RFC 7519 section 4.1.4). Google's
- * generateAccessToken names them `accessToken` and `expireTime`, the managed identities of Azure the end `expires_on`.
- * @param now milliseconds since the epoch.
- */
-export function tokenGrant(answer: string, now: number): Grant {
-  const { token, expiresAt } = readToken(answer, now)
-  return new Token(token, expiresAt)
+/** Grants of tokens that are sent where the dialect has keys. */
+export function keyGrants(fetch: FetchToken): FetchGrant {
+  return async (signal, now) => keyGrant(await fetch(signal, now))
+}
+
+export function keyGrant({ token, expiresAt }: ReadToken): Grant {
+  return { expiresAt, secrets: [token], headers: ({ keyHeader }) => keyHeader(token) }
 }
 
 /**
@@ -29,13 +27,12 @@ export function bearerGrant({ token, expiresAt }: ReadToken, more: readonly stri
   return { expiresAt, secrets: [token], headers: () => headers }
 }
 
-export interface ReadToken {
-  readonly token: string
-  /** Milliseconds since the epoch; undefined where nothing states it. */
-  readonly expiresAt: number | undefined
-}
-
-/** As for `tokenGrant`. */
+/**
+ * The token is `access_token` or `token` of an object, else the text itself. Its end is `expires_at` (seconds or milliseconds since the
+ * epoch, or a date), `expires_in` (seconds, RFC 6749 section 5.1), or the `exp` of a JWT (RFC 7519 section 4.1.4). Google's
+ * generateAccessToken names them `accessToken` and `expireTime`, the managed identities of Azure the end `expires_on`.
+ * @param now milliseconds since the epoch.
+ */
 export function readToken(answer: string, now: number): ReadToken {
   const text = answer.trim()
   const fields = text.startsWith('{') ? parsed(text) : undefined
@@ -43,22 +40,6 @@ export function readToken(answer: string, now: number): ReadToken {
   if (typeof token !== 'string' || token === '') throw new CredentialError('the answer holds no token')
   if (!TOKEN.test(token)) throw new CredentialError('the token is no visible ASCII text without spaces')
   return { token, expiresAt: (fields && statedEnd(fields, now)) ?? jwtEnd(token) }
-}
-
-class Token implements Grant {
-  readonly expiresAt: number | undefined
-  readonly secrets: readonly string[]
-  private readonly token: string
-
-  constructor(token: string, expiresAt: number | undefined) {
-    this.token = token
-    this.expiresAt = expiresAt
-    this.secrets = [token]
-  }
-
-  headers({ keyHeader }: CredentialedCall): readonly string[] {
-    return keyHeader(this.token)
-  }
 }
 
 function parsed(text: string): JsonObject {

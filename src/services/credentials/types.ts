@@ -23,7 +23,10 @@ export interface Grant {
   readonly expiresAt: number | undefined
   /** Texts that no log and no error may show. */
   readonly secrets: readonly string[]
-  /** Headers of one call: name, value, name, value. @param now milliseconds since the epoch. */
+  /**
+   * Headers of one call: name, value, name, value. One that the call has already is replaced, so that a list holds its members too.
+   * @param now milliseconds since the epoch.
+   */
   headers(call: CredentialedCall, now: number): readonly string[]
 }
 
@@ -48,6 +51,8 @@ export interface Credential {
   renew(refused: Grant | undefined): Promise<boolean>
   /** Headers of one call: name, value, name, value. @throws Fault where there is none. */
   headers(call: CredentialedCall): readonly string[]
+  /** True where calls may carry a key of the provider in its place. */
+  readonly takesKeys?: boolean | undefined
   /** True for the key of a team, whose provider's words its callers may read. */
   readonly isOwn?: boolean | undefined
   /** True for a text that shows the credential. */
@@ -64,6 +69,16 @@ export interface Credential {
  */
 export type FetchGrant = (signal: AbortSignal, now: number) => Promise<Grant>
 
+/** A token, and its end. */
+export interface ReadToken {
+  readonly token: string
+  /** Milliseconds since the epoch; undefined where nothing states it. */
+  readonly expiresAt: number | undefined
+}
+
+/** Fetches a token anew, as `FetchGrant` fetches a grant. */
+export type FetchToken = (signal: AbortSignal, now: number) => Promise<ReadToken>
+
 /** Variables of the process. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -78,21 +93,24 @@ export interface CredentialSource<S extends TSchema = TSchema> {
   readonly settings: S
   /** True where the headers depend on the body of a call, so that the pass-through cannot stream one. */
   readonly signsBody?: boolean
-  /** The cloud whose machines have metadata with credentials. */
-  readonly cloud?: Cloud
+  /** True where calls may carry a key of the provider as well, so that teams can bring theirs. */
+  readonly takesKeys?: boolean
   /** Source of the credential, for `headgate check`: no secret, and no call. */
   describe(settings: Static<S>, env: Environment): string
   /**
    * The variable or file that this environment lacks for it, in words, for `headgate check`; undefined where none is seen
-   * to be missing. No secret, and no call. @param isOwnMachine true where the machine belongs to `cloud`.
+   * to be missing. No secret, and no call. @param belongsTo true for the cloud of this machine, whose metadata may have credentials.
    */
-  problem?(settings: Static<S>, env: Environment, isOwnMachine: boolean): string | undefined
+  problem?(settings: Static<S>, env: Environment, belongsTo: (cloud: Cloud) => boolean): string | undefined
   /** @param connections those that its services are called over. */
   open(settings: Static<S>, env: Environment, connections: ServiceConnections): FetchGrant | Promise<FetchGrant>
 }
 
 /** A fetch that failed, in words that a log may show: never with the text of the source. */
 export class CredentialError extends Error {}
+
+/** The provider itself refuses to give a credential: that is for its operator to mend, as where it refuses a key. */
+export class RefusedIdentity extends CredentialError {}
 
 /** Keeps the type of the settings while a source is written; the list has it without. */
 export function credentialSource<S extends TSchema>(source: CredentialSource<S>): CredentialSource {

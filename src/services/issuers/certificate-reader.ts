@@ -17,6 +17,7 @@ export interface CertificateHolder {
   readonly rule: number | undefined
   /** Milliseconds since the epoch. */
   readonly expiresAt: number
+  readonly claims: JsonObject
 }
 
 const USUAL_MEMBERS = ['spiffe', 'subject.CN']
@@ -33,6 +34,7 @@ export function readCertificate(certificate: X509Certificate, { member, rules }:
     member: name,
     rule: rule < 0 ? undefined : rule,
     expiresAt: Date.parse(certificate.validTo),
+    claims,
   }
 }
 

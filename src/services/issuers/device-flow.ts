@@ -68,7 +68,8 @@ export class DeviceFlow {
       const { lib, configuration, document } = await this.opened()
       if (document.device_authorization_endpoint === undefined)
         throw new DeviceFlowError('no_endpoint', `${issuer} has no device authorization endpoint: its discovery document names none`)
-      const parameters = { scope: this.client.scopes.join(' '), ...this.resource }
+      const { challenge, verifier } = await proofKey(lib, document)
+      const parameters = { scope: this.client.scopes.join(' '), ...this.resource, ...challenge }
       const device = await lib.initiateDeviceAuthorization(configuration, parameters)
       if (!isTrustworthy(device.verification_uri)) throw new CredentialError('the address for the person has no TLS')
       show({
@@ -77,7 +78,7 @@ export class DeviceFlow {
         whole: isTrustworthy(device.verification_uri_complete ?? '') ? device.verification_uri_complete : undefined,
         lastsSeconds: device.expires_in,
       })
-      return issued(await this.polled({ lib, configuration }, device))
+      return issued(await this.polled({ lib, configuration }, device, verifier))
     } catch (thrown) {
       throw this.refusal(thrown)
     }
@@ -116,7 +117,11 @@ export class DeviceFlow {
   }
 
   /** A poll that does not reach the issuer is made again, after twice the pause (RFC 8628, 3.5), until the code has expired. */
-  private async polled({ lib, configuration }: Opened, device: DeviceAuthorization): Promise<TokenEndpointResponse> {
+  private async polled(
+    { lib, configuration }: Opened,
+    device: DeviceAuthorization,
+    verifier: Record<string, string>,
+  ): Promise<TokenEndpointResponse> {
     const end = this.clock.monotonic() + device.expires_in * 1000
     let interval = device.interval ?? INTERVAL_S
     for (;;) {
@@ -124,7 +129,7 @@ export class DeviceFlow {
       if (left <= 0) throw new DeviceFlowError('expired', EXPIRED)
       try {
         const signal = AbortSignal.timeout(Math.ceil(left))
-        return await lib.pollDeviceAuthorizationGrant(configuration, { ...device, interval }, this.resource, { signal })
+        return await lib.pollDeviceAuthorizationGrant(configuration, { ...device, interval }, { ...this.resource, ...verifier }, { signal })
       } catch (thrown) {
         if (this.clock.monotonic() >= end) throw new DeviceFlowError('expired', EXPIRED)
         if (!isUnreached(thrown)) throw thrown
@@ -152,6 +157,20 @@ export class DeviceFlow {
     if (isUnreached(thrown)) return new DeviceFlowError('unavailable', `${issuer} cannot be reached: ${problem}`)
     return new DeviceFlowError('refused', `${issuer} refuses the request: ${problem}`)
   }
+}
+
+/**
+ * PKCE (RFC 7636) where the issuer names S256: RFC 8628 does not have it, but Keycloak 26.7.3 refuses the request of a client without a
+ * challenge that is set to require one, and others pass over parameters that they do not know (RFC 6749, 3.1).
+ */
+async function proofKey(
+  lib: Library,
+  { code_challenge_methods_supported: methods }: ServerMetadata,
+): Promise<Record<'challenge' | 'verifier', Record<string, string>>> {
+  if (!methods?.includes('S256')) return { challenge: {}, verifier: {} }
+  const verifier = lib.randomPKCECodeVerifier()
+  const challenge = { code_challenge: await lib.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256' }
+  return { challenge, verifier: { code_verifier: verifier } }
 }
 
 type DeviceAuthorization = Awaited<ReturnType<Library['initiateDeviceAuthorization']>>

@@ -6,11 +6,14 @@ const PAUSE_MS = 10_000
 
 export class RefusalReports {
   private readonly parts: IssuerParts
+  private readonly text: string
   /** By issuer and reason, of which there are few: issuers that are not configured have no name here. */
   private readonly reported = new Map<string, { at: number; silent: number }>()
 
-  constructor(parts: IssuerParts) {
+  /** @param text of the line. */
+  constructor(parts: IssuerParts, text = 'token refused') {
     this.parts = parts
+    this.text = text
   }
 
   /** @returns what was thrown. @param issuer undefined where it is none of the configuration. */
@@ -29,6 +32,6 @@ export class RefusalReports {
       return
     }
     this.reported.set(name, { at: now, silent: 0 })
-    log.warn({ issuer, reason, since_last_line: (last?.silent ?? 0) + 1 }, 'token refused')
+    log.warn({ issuer, reason, since_last_line: (last?.silent ?? 0) + 1 }, this.text)
   }
 }

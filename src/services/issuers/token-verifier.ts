@@ -1,27 +1,19 @@
 /** Verifies tokens of the configured issuers: the signature and the claims of a JWT, or the answer of the issuer about an opaque token. */
-import type { CryptoKey, JWSAlgorithm, JWTClaimVerificationOptions, JWTPayload } from 'jose'
+import type { JWSAlgorithm, JWTClaimVerificationOptions, JWTPayload } from 'jose'
 import type { Clock } from '../../core/clock.ts'
-import { FirstUse } from '../../core/first-use.ts'
 import { RefusedToken, type TokenRefusal } from '../../core/token-refusals.ts'
 import { Introspection } from './introspection.ts'
-import type { KeySet, KnownKeys } from './known-keys.ts'
+import type { KnownKeys } from './known-keys.ts'
 import { mapClaims } from './mapping.ts'
 import { RefusalReports } from './refusal-reports.ts'
+import { asRefusal, type JoseLibrary, joseLibrary, signedClaims } from './signed-claims.ts'
 import type { Claims, IssuerParts, IssuerSettings, MappedMember, VerifiedToken } from './types.ts'
-
-/** Keys of one issuer that are tried where a token names none and several fit. */
-const MAX_KEYS_TRIED = 4
 
 /** Seconds since the epoch: the end of the year 9999, the last one of RFC 3339. An end behind it is a mistake, such as milliseconds. */
 const MAX_EXP = 253_402_300_799
 
 /** Types of tokens that open an API: those of others, such as logout tokens, have the same issuer and audience (RFC 8725, 3.11). */
 const TYPES: ReadonlySet<string> = new Set(['jwt', 'application/jwt', 'at+jwt', 'application/at+jwt'])
-
-type Library = typeof import('jose')
-
-/** Loaded with the first token. */
-const library = new FirstUse(() => import('jose'))
 
 export class TokenVerifier {
   private readonly issuers: ReadonlyMap<string, IssuerSettings>
@@ -62,7 +54,7 @@ export class TokenVerifier {
    * @throws RefusedToken; Fault 503 where the issuer cannot be reached.
    */
   async verifyJwt(token: string, isSuspect: () => boolean): Promise<VerifiedToken> {
-    const jose = await library.get()
+    const jose = await joseLibrary.get()
     let settings: IssuerSettings | undefined
     try {
       settings = this.issuerIn(token, jose)
@@ -78,7 +70,7 @@ export class TokenVerifier {
     if (!introspection) throw this.refuse('token_malformed')
     if (isSuspect()) throw new RefusedToken('token_inactive')
     const { settings, cache } = introspection
-    const jose = await library.get()
+    const jose = await joseLibrary.get()
     const now = this.clock.now()
     try {
       const answer = await introspection.claims(token)
@@ -94,7 +86,7 @@ export class TokenVerifier {
   }
 
   /** The issuer that a token says it is of, as far as that is configured; whether it is, the signature decides. */
-  private issuerIn(token: string, { decodeJwt, decodeProtectedHeader }: Library): IssuerSettings {
+  private issuerIn(token: string, { decodeJwt, decodeProtectedHeader }: JoseLibrary): IssuerSettings {
     const { alg, typ } = decodeProtectedHeader(token)
     const { iss } = decodeJwt(token)
     const settings = typeof iss === 'string' ? this.issuers.get(iss) : undefined
@@ -104,26 +96,10 @@ export class TokenVerifier {
     return settings
   }
 
-  private async claims(token: string, settings: IssuerSettings, { jose, isSuspect }: Verification): Promise<Claims> {
+  private claims(token: string, settings: IssuerSettings, { jose, isSuspect }: Verifying): Promise<Claims> {
     const keys = this.keys.for(settings, jose.createLocalJWKSet)
-    const set = await keys.current()
     const options = { ...this.rules(settings), algorithms: settings.algorithms as JWSAlgorithm[] }
-    const verify = async (by: KeySet | CryptoKey): Promise<Claims> => {
-      // Two forms of one function, of which each takes one kind of key.
-      const { payload } = typeof by === 'function' ? await jose.jwtVerify(token, by, options) : await jose.jwtVerify(token, by, options)
-      return payload as Claims
-    }
-    const withSet = (from: KeySet): Promise<Claims> =>
-      verify(from).catch((thrown: unknown) => {
-        if (thrown instanceof jose.errors.JWKSMultipleMatchingKeys) return verifyWithAny(thrown, verify, jose)
-        throw thrown
-      })
-    return withSet(set).catch(async (thrown: unknown) => {
-      if (!(thrown instanceof jose.errors.JWKSNoMatchingKey) || isSuspect()) throw thrown
-      const newer = await keys.newer(set)
-      if (!newer) throw thrown
-      return withSet(newer)
-    })
+    return signedClaims(token, { jose, keys, options, isSuspect })
   }
 
   private rules({ issuer, audiences, leeway, maxAge }: IssuerSettings): JWTClaimVerificationOptions {
@@ -148,47 +124,11 @@ export class TokenVerifier {
     if (!mapped) throw new RefusedToken('token_claim')
     const ends = [exp * 1000, ...(maxAge === undefined || issuedAt === undefined ? [] : [issuedAt + maxAge])]
     const expiresAt = Math.min(...ends) + leeway
-    return { issuer, ...mapped, expiresAt, holdsUntil: expiresAt }
+    return { issuer, ...mapped, expiresAt, holdsUntil: expiresAt, claims }
   }
 }
 
-interface Verification {
-  readonly jose: Library
+interface Verifying {
+  readonly jose: JoseLibrary
   readonly isSuspect: () => boolean
-}
-
-/** Tries the keys that fit a token without `kid`. */
-async function verifyWithAny(
-  several: AsyncIterable<CryptoKey>,
-  verify: (key: CryptoKey) => Promise<Claims>,
-  { errors }: Library,
-): Promise<Claims> {
-  let tried = 0
-  for await (const key of several) {
-    if (++tried > MAX_KEYS_TRIED) break
-    try {
-      return await verify(key)
-    } catch (thrown) {
-      if (!(thrown instanceof errors.JWSSignatureVerificationFailed)) throw thrown
-    }
-  }
-  throw new RefusedToken('token_signature')
-}
-
-const BY_CLAIM: Readonly<Record<string, TokenRefusal>> = { aud: 'token_audience', nbf: 'token_early', iss: 'token_issuer' }
-
-/** An error of the library as the refusal that it means; others as they are. */
-function asRefusal(thrown: unknown, { errors }: Library): unknown {
-  if (thrown instanceof errors.JWTExpired) return new RefusedToken(thrown.claim === 'iat' ? 'token_old' : 'token_expired')
-  if (thrown instanceof errors.JWTClaimValidationFailed) {
-    if (thrown.claim === 'iat' && thrown.reason === 'check_failed') return new RefusedToken('token_early')
-    return new RefusedToken(BY_CLAIM[thrown.claim] ?? 'token_claim')
-  }
-  if (thrown instanceof errors.JWKSNoMatchingKey) return new RefusedToken('token_unknown_key')
-  if (thrown instanceof errors.JWSSignatureVerificationFailed) return new RefusedToken('token_signature')
-  if (thrown instanceof errors.JOSEAlgNotAllowed) return new RefusedToken('token_algorithm')
-  // WebCrypto cannot use the key for this algorithm.
-  if (thrown instanceof DOMException) return new RefusedToken('token_unknown_key')
-  if (thrown instanceof errors.JOSEError || thrown instanceof TypeError) return new RefusedToken('token_malformed')
-  return thrown
 }

@@ -76,6 +76,7 @@ export interface VerifiedToken extends MappedMember {
   readonly expiresAt: number
   /** Milliseconds since the epoch until which it need not be verified again. */
   readonly holdsUntil: number
+  readonly claims: JsonObject
 }
 
 export interface IssuerParts {

@@ -6,18 +6,14 @@
  */
 import { asString, isObject, type JsonObject } from '../../core/json.ts'
 import { awsKeys } from '../credentials/aws/chain.ts'
-import { type AwsKeys, Sigv4Signer } from '../credentials/aws/sigv4.ts'
-import { identityAnswer, jsonObject } from '../credentials/identity-call.ts'
+import { type AwsService, awsAnswer, awsEndpoint, REGION } from '../credentials/aws/service-call.ts'
+import type { AwsKeys } from '../credentials/aws/sigv4.ts'
+import { jsonObject } from '../credentials/identity-call.ts'
+import { CredentialError } from '../credentials/types.ts'
 import { MAX_REPLY_LENGTH, nameAndField, secretPart, withinTime } from './cloud.ts'
 import type { SecretPlace, SecretSource } from './types.ts'
 
-interface AwsService {
-  /** For people. */
-  readonly title: string
-  /** As signatures and host names have it. */
-  readonly service: string
-  /** As the SDK names the variable of its address. */
-  readonly variable: string
+interface SecretService extends AwsService {
   readonly target: string
   input(name: string): JsonObject
   /** Undefined where the reply holds no text. */
@@ -43,7 +39,7 @@ export const awsParameters = createSource('aws-parameterstore', {
   textIn: ({ Parameter: parameter }) => (isObject(parameter) ? asString(parameter.Value) : undefined),
 })
 
-function createSource(scheme: string, service: AwsService): SecretSource {
+function createSource(scheme: string, service: SecretService): SecretSource {
   return {
     scheme,
     open: (place) => {
@@ -56,7 +52,7 @@ function createSource(scheme: string, service: AwsService): SecretSource {
       return async (reference) => {
         const { name, field } = nameAndField(reference)
         const region = secretRegion(name, service, place)
-        const url = serviceEndpoint(region, service, place)
+        const url = awsEndpoint(region, service, place.env)
         const text = await withinTime(
           place,
           async (signal) => await fetchSecret(service, { name, region, url, keys: await keysFor(region), signal, place }),
@@ -77,41 +73,24 @@ interface Call {
   readonly place: SecretPlace
 }
 
-async function fetchSecret(service: AwsService, { name, region, url, keys, signal, place }: Call): Promise<string | undefined> {
-  const json = service.input(name)
-  const own = { 'content-type': 'application/x-amz-json-1.1', 'x-amz-target': service.target }
-  const { origin, pathname } = new URL(url)
-  const signed = new Sigv4Signer(keys, { region, service: service.service }).headers(
-    { method: 'POST', origin, path: pathname, body: JSON.stringify(json), headers: Object.entries(own).flat() },
-    place.clock.now(),
-  )
-  const headers: Record<string, string> = { ...own }
-  for (let at = 0; at + 1 < signed.length; at += 2) headers[`${signed[at]}`] = `${signed[at + 1]}`
-  const reply = jsonObject(await identityAnswer({ service: service.title, url, headers, json, longest: MAX_REPLY_LENGTH }, signal))
+async function fetchSecret(service: SecretService, { name, region, url, keys, signal, place }: Call): Promise<string | undefined> {
+  const headers = { 'content-type': 'application/x-amz-json-1.1', 'x-amz-target': service.target }
+  const body = JSON.stringify(service.input(name))
+  const call = { service, region, url, keys, headers, body, longest: MAX_REPLY_LENGTH }
+  const reply = jsonObject(await awsAnswer(call, signal, place.clock.now()))
   return reply && service.textIn(reply)
 }
 
 /** An ARN is `arn:PARTITION:SERVICE:REGION:ACCOUNT:…`. */
-function secretRegion(name: string, { service }: AwsService, { env }: SecretPlace): string {
-  if (name === '') throw new Error('expected a name or an ARN')
+export function secretRegion(name: string, { service }: Pick<AwsService, 'service'>, { env }: Pick<SecretPlace, 'env'>): string {
+  if (name === '') throw new CredentialError('expected a name or an ARN')
   if (name.startsWith('arn:')) {
     const [, , its, region] = name.split(':')
-    if (its !== service || !region || !REGION.test(region)) throw new Error(`expected an ARN of ${service} with its region`)
+    if (its !== service || !region || !REGION.test(region)) throw new CredentialError(`expected an ARN of ${service} with its region`)
     return region
   }
   const region = env.AWS_REGION || env.AWS_DEFAULT_REGION
-  if (!region) throw new Error('neither AWS_REGION nor the ARN of the secret names a region')
-  if (!REGION.test(region)) throw new Error('AWS_REGION is no region such as us-east-1')
+  if (!region) throw new CredentialError('neither AWS_REGION nor the ARN names a region')
+  if (!REGION.test(region)) throw new CredentialError('AWS_REGION is no region such as us-east-1')
   return region
-}
-
-const REGION = /^[a-z]{2}(?:-[a-z]+)+-\d{1,2}$/
-
-/** In the order of the SDK (npm @smithy/core 3.41.1, submodules/endpoints); addresses in the shared files are not read. */
-function serviceEndpoint(region: string, { service, variable }: AwsService, { env }: SecretPlace): string {
-  const stated = env.AWS_IGNORE_CONFIGURED_ENDPOINT_URLS === 'true' ? undefined : env[variable] || env.AWS_ENDPOINT_URL
-  if (!stated) return `https://${service}.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}/`
-  const url = URL.parse(stated)
-  if (!url) throw new Error(`${env[variable] ? variable : 'AWS_ENDPOINT_URL'} is no address`)
-  return url.href
 }

@@ -8,6 +8,7 @@ import { googleGrants } from '../credentials/google/fetch.ts'
 import { identityAnswer, jsonObject } from '../credentials/identity-call.ts'
 import { CredentialError, type Grant } from '../credentials/types.ts'
 import { MAX_REPLY_LENGTH, nameAndField, secretPart, withinTime } from './cloud.ts'
+import { crc32c } from './crc32c.ts'
 import type { SecretPlace, SecretSource } from './types.ts'
 
 export const googleSecrets: SecretSource = {
@@ -42,12 +43,7 @@ function secretAddress(name: string, { env }: SecretPlace): URL {
 }
 
 async function payloadAt(url: URL, grant: Grant, signal: AbortSignal, now: number): Promise<Buffer> {
-  const pairs = grant.headers(
-    { method: 'GET', origin: url.origin, path: url.pathname, body: '', keyHeader: (key) => ['authorization', key] },
-    now,
-  )
-  const headers: Record<string, string> = {}
-  for (let at = 0; at + 1 < pairs.length; at += 2) headers[`${pairs[at]}`] = `${pairs[at + 1]}`
+  const headers = grantHeaders(grant, url, now)
   const reply = jsonObject(await identityAnswer({ service: 'Google Secret Manager', url, headers, longest: MAX_REPLY_LENGTH }, signal))
   const { data, dataCrc32c: sum } = isObject(reply?.payload) ? reply.payload : {}
   const bytes = Buffer.from(asString(data) ?? '', 'base64')
@@ -56,12 +52,13 @@ async function payloadAt(url: URL, grant: Grant, signal: AbortSignal, now: numbe
   return bytes
 }
 
-/** CRC-32C (Castagnoli), RFC 3720 section 12.1, bit by bit: secrets are short and rarely read. */
-function crc32c(bytes: Buffer): number {
-  let rest = 0xffff_ffff
-  for (const byte of bytes) {
-    rest ^= byte
-    for (let bit = 0; bit < 8; bit++) rest = rest & 1 ? (rest >>> 1) ^ 0x82f6_3b78 : rest >>> 1
-  }
-  return (rest ^ 0xffff_ffff) >>> 0
+/** Headers of a call of a service of Google. @param now milliseconds since the epoch. */
+export function grantHeaders(grant: Grant, url: URL, now: number): Record<string, string> {
+  const pairs = grant.headers(
+    { method: 'GET', origin: url.origin, path: url.pathname, body: '', keyHeader: (key) => ['authorization', key] },
+    now,
+  )
+  const headers: Record<string, string> = {}
+  for (let at = 0; at + 1 < pairs.length; at += 2) headers[`${pairs[at]}`] = `${pairs[at + 1]}`
+  return headers
 }

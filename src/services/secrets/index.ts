@@ -1,8 +1,18 @@
 /** Secrets that the configuration refers to: read at the start and at each reload, and looked at again from time to time. */
 import { FirstUse } from '../../core/first-use.ts'
 import { type ReadSecret, SECRET_CAP, type SecretPlace, type SecretSource } from './types.ts'
+import type { KeyService } from './wrapped.ts'
 
 export type { SecretPlace, SecretSource } from './types.ts'
+
+/** Key management services, one line each. */
+export const keyServices = new FirstUse(
+  async (): Promise<readonly KeyService[]> => [
+    (await import('./aws-kms.ts')).awsKms,
+    (await import('./google-kms.ts')).googleKms,
+    (await import('./azure-keyvault.ts')).azureKeys,
+  ],
+)
 
 /** A new one is its file, its line here and its scheme in `src/config/expand.ts`. All load with the first reference. */
 const sources = new FirstUse(
@@ -13,6 +23,7 @@ const sources = new FirstUse(
     (await import('./aws.ts')).awsSecrets,
     (await import('./aws.ts')).awsParameters,
     (await import('./google.ts')).googleSecrets,
+    ...(await keyServices.get()).map((await import('./wrapped.ts')).wrappedSecrets),
   ],
 )
 
@@ -41,13 +52,14 @@ export class Secrets {
     }
     await Promise.all(
       references.map(async (reference) => {
+        const held = this.held[reference]
         try {
-          values[reference] = await secretAt(reference, reading)
+          const source = await findSource(reference)
+          values[reference] = held !== undefined && source.isFixed === true ? held : await secretAt(reference, reading(source))
         } catch (error) {
-          const last = this.held[reference]
-          if (last !== undefined) values[reference] = last
+          if (held !== undefined) values[reference] = held
           const why = error instanceof Error ? error.message : 'unknown error'
-          ;(last === undefined ? failed : kept).set(reference, why)
+          ;(held === undefined ? failed : kept).set(reference, why)
         }
       }),
     )
@@ -61,11 +73,15 @@ export class Secrets {
   }
 }
 
-async function secretAt(reference: string, reading: (source: SecretSource) => ReadSecret): Promise<string> {
-  const colon = reference.indexOf(':')
-  const source = (await sources.get()).find(({ scheme }) => scheme === reference.slice(0, colon))
+async function findSource(reference: string): Promise<SecretSource> {
+  const scheme = reference.slice(0, reference.indexOf(':'))
+  const source = (await sources.get()).find((each) => each.scheme === scheme)
   if (!source) throw new Error('no such source of secrets')
-  const text = (await reading(source)(reference.slice(colon + 1))).replace(/\r?\n$/, '')
+  return source
+}
+
+async function secretAt(reference: string, read: ReadSecret): Promise<string> {
+  const text = (await read(reference.slice(reference.indexOf(':') + 1))).replace(/\r?\n$/, '')
   if (text === '') throw new Error('it is empty')
   if (text.length > SECRET_CAP) throw new Error(`it is longer than ${SECRET_CAP} characters`)
   return text

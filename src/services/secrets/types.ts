@@ -11,6 +11,8 @@ export interface SecretPlace {
 export interface SecretSource {
   /** Word before the colon of a reference. */
   readonly scheme: string
+  /** True where a reference always has the same secret: it is read once. */
+  readonly isFixed?: boolean
   /** Begins one reading of all secrets: what they share, such as an access token, is fetched once for it. */
   open(place: SecretPlace): ReadSecret
 }

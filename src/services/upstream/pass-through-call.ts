@@ -38,8 +38,8 @@ export interface PassThroughCall {
   readonly address: string
   /** Name and value of the header that carries the provider's key. */
   readonly auth: readonly [name: string, value: string] | undefined
-  /** Headers of a credential for this call: name, value, name, value. */
-  readonly authorize?: ((method: string, target: URL) => readonly string[]) | undefined
+  /** Headers of a credential for this call, by its others: name, value, name, value. */
+  readonly authorize?: ((method: string, target: URL, headers: readonly string[]) => readonly string[]) | undefined
   /** The caller's body, where it has been read: it goes out in place of what comes from the caller. */
   readonly body?: Buffer | undefined
   /** Sees what comes from the caller. */

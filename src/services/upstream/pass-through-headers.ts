@@ -43,8 +43,8 @@ export interface UpstreamExtras {
   readonly headers: Readonly<Record<string, string>>
   /** Header that carries the provider's key; it replaces the caller's field of that name. */
   readonly auth: readonly [name: string, value: string] | undefined
-  /** Those of a credential: name, value, name, value. */
-  readonly credential?: readonly string[] | undefined
+  /** Those of a credential, by the others: name, value, name, value. */
+  readonly credential?: ((headers: readonly string[]) => readonly string[]) | undefined
   /** Those of the trace: name, value, name, value. */
   readonly trace?: readonly string[] | undefined
 }
@@ -71,10 +71,12 @@ export function upstreamHeaders(headers: IncomingHttpHeaders, extras: UpstreamEx
   const kept = endToEnd(headers, NOT_UPSTREAM)
   for (const [name, value] of Object.entries(extras.headers)) kept[name.toLowerCase()] = value
   if (extras.auth) kept[extras.auth[0].toLowerCase()] = extras.auth[1]
-  for (const pairs of [extras.credential ?? [], extras.trace ?? []])
+  for (const pairs of [extras.credential?.(flatHeaders(kept)) ?? [], extras.trace ?? []])
     for (let at = 0; at + 1 < pairs.length; at += 2) kept[`${pairs[at]}`.toLowerCase()] = pairs[at + 1]
   return kept
 }
+
+const flatHeaders = (headers: IncomingHttpHeaders): string[] => Object.entries(headers).flatMap(([name, value]) => [name, `${value}`])
 
 /** Headers of the provider's request for a WebSocket. */
 export function upgradeRequestHeaders(headers: IncomingHttpHeaders, extras: UpstreamExtras): IncomingHttpHeaders {

@@ -134,7 +134,8 @@ export class PassThroughProxy {
     const { provider, auth, trace, body } = call
     const method = request.method ?? 'GET'
     const target = passThroughTarget(provider, path)
-    const credential = call.authorize?.(method, target)
+    const { authorize } = call
+    const credential = authorize && ((others: readonly string[]) => authorize(method, target, others))
     const headers = upstreamHeaders(request.headers, { headers: provider.headers, auth, credential, trace })
     if (call.reader || call.pages) headers['accept-encoding'] = 'identity'
     const pool = this.pools.for(settingsFor(provider, target))
@@ -151,9 +152,9 @@ export class PassThroughProxy {
     if (run.leftAlready(socket)) return
     try {
       if (!isHandshake(request)) throw badField('Upgrade', HANDSHAKE)
-      const { provider, auth, trace } = call
+      const { provider, auth, trace, authorize } = call
       const target = passThroughTarget(provider, call.path)
-      const credential = call.authorize?.('GET', target)
+      const credential = authorize && ((others: readonly string[]) => authorize('GET', target, others))
       request.headers = upgradeRequestHeaders(request.headers, { headers: provider.headers, auth, credential, trace })
       const agent = this.pools.agent(settingsFor(provider, target))
       followHandshake(socket, run)

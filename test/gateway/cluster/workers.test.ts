@@ -167,7 +167,7 @@ t.test('lists with sums of money come from workers too', async (t) => {
   const body = { ...QUESTION, session_id: 'counted' }
   t.equal((await askOnce(workerPool.url, { key: SECRET, body })).status, 200)
   const today = new Date().toISOString().slice(0, 10)
-  for (const path of [`/v1/activity/keys?since=${today}`, '/v1/sessions', '/v1/activity']) {
+  for (const path of [`/v1/activity/keys?since=${today}`, '/v1/sessions', '/v1/activity', '/v1/slices', '/v1/slices/generations']) {
     const listed = async () => {
       const reply = await askOnce(workerPool.url, { key: boss, path, method: 'GET' })
       t.equal(reply.status, 200, path)

@@ -220,7 +220,7 @@ t.test('a start without a secret of AWS fails with the name of the reference, an
     ['aws-secretsmanager:prod/long', 'it is longer than 65536 characters'],
     ['aws-secretsmanager:#acme', 'expected a name or an ARN'],
     [`aws-parameterstore:${ARN}`, 'expected an ARN of ssm with its region'],
-    ['aws-secretsmanager:prod/plain', 'neither AWS_REGION nor the ARN of the secret names a region', { AWS_REGION: '' }],
+    ['aws-secretsmanager:prod/plain', 'neither AWS_REGION nor the ARN names a region', { AWS_REGION: '' }],
     ['aws-secretsmanager:prod/plain', 'AWS_REGION is no region such as us-east-1', { AWS_REGION: 'us-east-1.evil.test/' }],
     [
       'aws-secretsmanager:prod/plain',

@@ -26,6 +26,8 @@ export class Azure {
   readonly pem: string
   readonly locked: string
   readonly password = 'password-of-the-key'
+  /** Service that tokens are for. */
+  resource = RESOURCE
   /** Seconds for which a token holds. */
   life = 3600
   readonly secrets: string[] = [this.secret, this.identityHeader, this.password]
@@ -63,6 +65,11 @@ export class Azure {
     return (this.issued.get(`${headers.authorization}`.replace(/^Bearer /, '')) ?? 0) > this.clock.now() && headers['api-key'] === undefined
   }
 
+  /** True for a token that holds. */
+  holds(token: string): boolean {
+    return (this.issued.get(token) ?? 0) > this.clock.now()
+  }
+
   clusterToken(claims: object = {}): string {
     const made = { aud: 'api://AzureADTokenExchange', sub: 'system:serviceaccount:default:headgate', ...claims }
     const token = this.cluster.token(made, this.clock.now())
@@ -94,7 +101,7 @@ export class Azure {
   private entra(form: URLSearchParams, path: string): Answer {
     if (form.get('grant_type') !== 'client_credentials') return this.no(400, 'unsupported_grant_type', 70003, 'grant type')
     if (form.get('client_id') !== CLIENT) return this.no(400, 'unauthorized_client', 700016, 'application')
-    if (form.get('scope') !== `${RESOURCE}/.default`) return this.no(400, 'invalid_scope', 70011, 'scope')
+    if (form.get('scope') !== `${this.resource}/.default`) return this.no(400, 'invalid_scope', 70011, 'scope')
     const assertion = form.get('client_assertion')
     if (assertion === null) {
       if (form.get('client_secret') !== this.secret) return this.no(401, 'invalid_client', 7000215, 'secret')
@@ -126,22 +133,23 @@ export class Azure {
   private imds({ headers }: Seen, query: URLSearchParams): Answer {
     if (headers.metadata !== 'true' || headers['x-forwarded-for'] !== undefined) return this.no(400, 'invalid_request', 0, 'header')
     if (query.get('api-version') !== '2018-02-01') return this.no(400, 'invalid_request', 0, 'version')
-    if (query.get('resource') !== RESOURCE) return this.no(400, 'invalid_resource', 500011, 'resource')
+    if (query.get('resource') !== this.resource) return this.no(400, 'invalid_resource', 500011, 'resource')
     if (![null, CLIENT].includes(query.get('client_id'))) return this.no(400, 'invalid_request', 0, 'identity')
     const ends = Math.floor(this.clock.now() / 1000) + this.life
     return jsonAnswer({
       access_token: this.issue(),
       expires_in: String(this.life),
       expires_on: String(ends),
-      resource: RESOURCE,
+      resource: this.resource,
       token_type: 'Bearer',
     })
   }
 
   private appService({ headers }: Seen, query: URLSearchParams): Answer {
     if (headers['x-identity-header'] !== this.identityHeader) return this.no(401, 'unauthorized', 0, 'header')
-    if (query.get('api-version') !== '2019-08-01' || query.get('resource') !== RESOURCE) return this.no(400, 'invalid_request', 0, 'query')
+    if (query.get('api-version') !== '2019-08-01' || query.get('resource') !== this.resource)
+      return this.no(400, 'invalid_request', 0, 'query')
     const ends = Math.floor(this.clock.now() / 1000) + this.life
-    return jsonAnswer({ access_token: this.issue(), expires_on: String(ends), resource: RESOURCE, token_type: 'Bearer' })
+    return jsonAnswer({ access_token: this.issue(), expires_on: String(ends), resource: this.resource, token_type: 'Bearer' })
   }
 }

@@ -14,6 +14,9 @@ const SCOPES = [CLOUD, 'https://www.googleapis.com/auth/devstorage.read_only']
 
 const ACCOUNT = new JwtIssuer('headgate@acme.iam.gserviceaccount.com')
 const FOREIGN = new JwtIssuer('https://issuer.example')
+/** Issuer of id tokens. */
+export const GOOGLE_ISSUER = new JwtIssuer('https://accounts.google.com')
+const NODE = 'node@acme.iam.gserviceaccount.com'
 
 interface Issued {
   account: string
@@ -98,7 +101,7 @@ export class GoogleCloud {
     const { pathname } = new URL(seen.path, this.url)
     if (pathname === '/token' && seen.method === 'POST') return this.tokenEndpoint(new URLSearchParams(seen.body))
     if (pathname === '/sts/v1/token' && seen.method === 'POST') return this.sts(new URLSearchParams(seen.body))
-    if (pathname.endsWith(':generateAccessToken') && seen.method === 'POST') return this.iam(seen, pathname)
+    if (/:generate(?:Access|Id)Token$/.test(pathname) && seen.method === 'POST') return this.iam(seen, pathname)
     if (pathname.startsWith('/computeMetadata/v1/')) return this.metadata(seen)
     if (pathname === '/subject' && seen.headers['x-custom'] === 'yes')
       return jsonAnswer({ value: this.foreign.token({ aud: this.pool, sub: 'job' }, this.clock.now()) })
@@ -110,6 +113,12 @@ export class GoogleCloud {
     this.issued.set(token, { account, scopes, ends: this.clock.now() + this.life * 1000 })
     this.secrets.push(token)
     return { token, seconds: this.life }
+  }
+
+  private idToken(account: string, audience: string): string {
+    const token = GOOGLE_ISSUER.token({ aud: audience, sub: '1099', email: account, email_verified: true }, this.clock.now())
+    this.secrets.push(token)
+    return token
   }
 
   private granted(account: string, scopes: string[]): Answer {
@@ -148,6 +157,8 @@ export class GoogleCloud {
     } as const
     const problem = jwtProblem(assertion, rules)
     if (problem) return this.no(400, 'invalid_grant', problem)
+    const { target_audience: audience } = read.claims
+    if (typeof audience === 'string') return jsonAnswer({ id_token: this.idToken(account.iss, audience) })
     const scopes = String(read.claims.scope).split(' ')
     return scopes.every((scope) => SCOPES.includes(scope)) ? this.granted(account.iss, scopes) : this.no(400, 'invalid_scope', 'scope')
   }
@@ -176,10 +187,14 @@ export class GoogleCloud {
       return jsonAnswer({ error: { code: status, status: word, message: `${why} ${seen.headers.authorization}` } }, status)
     }
     if (caller === undefined) return denied(401, 'UNAUTHENTICATED', 'token of the caller')
-    const target = /\/v1\/projects\/-\/serviceAccounts\/([^/:]+):generateAccessToken$/.exec(path)?.[1] ?? ''
+    const target = /\/v1\/projects\/-\/serviceAccounts\/([^/:]+):generate(?:Access|Id)Token$/.exec(path)?.[1] ?? ''
     if (this.mayActAs.get(caller) !== decodeURIComponent(target))
       return denied(403, 'PERMISSION_DENIED', `${caller} may not act as ${target}`)
-    const { scope, lifetime } = seen.json
+    const { scope, lifetime, audience, includeEmail } = seen.json
+    if (path.endsWith(':generateIdToken')) {
+      if (typeof audience !== 'string' || includeEmail !== true) return denied(400, 'INVALID_ARGUMENT', 'audience or email')
+      return jsonAnswer({ token: this.idToken(decodeURIComponent(target), audience) })
+    }
     const life = Number(/^(\d+)s$/.exec(String(lifetime))?.[1] ?? Number.NaN)
     const scopes = Array.isArray(scope) ? scope.map(String) : []
     if (
@@ -198,13 +213,19 @@ export class GoogleCloud {
     const { pathname, searchParams } = new URL(seen.path, this.url)
     if (seen.headers['metadata-flavor'] !== 'Google' || seen.headers['x-forwarded-for'] !== undefined)
       return this.no(403, 'forbidden', 'header')
+    const flavor = { 'metadata-flavor': 'Google' }
+    if (pathname === '/computeMetadata/v1/instance/service-accounts/default/identity') {
+      const audience = searchParams.get('audience')
+      if (audience === null || searchParams.get('format') !== 'full') return this.no(400, 'invalid_request', 'audience or format')
+      return { headers: flavor, body: [this.idToken(NODE, audience)] }
+    }
     if (pathname !== '/computeMetadata/v1/instance/service-accounts/default/token') return this.no(404, 'not_found', 'path')
     const scopes = (searchParams.get('scopes') ?? CLOUD).split(',')
     const now = this.clock.now()
     const known = this.cached === undefined ? undefined : this.issued.get(this.cached)
-    if (!known || known.ends - now < 300_000) this.cached = this.issue('node@acme.iam.gserviceaccount.com', scopes).token
+    if (!known || known.ends - now < 300_000) this.cached = this.issue(NODE, scopes).token
     const ends = this.issued.get(this.cached ?? '')?.ends ?? now
     const body = { access_token: this.cached, expires_in: Math.floor((ends - now) / 1000), token_type: 'Bearer' }
-    return jsonAnswer(body, 200, { 'metadata-flavor': 'Google' })
+    return jsonAnswer(body, 200, flavor)
   }
 }

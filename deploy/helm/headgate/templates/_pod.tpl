@@ -77,6 +77,11 @@ volumeMounts:
     mountPath: /run/secrets/headgate
     readOnly: true
   {{- end }}
+  {{- if .Values.identityTokens }}
+  - name: identity
+    mountPath: /run/secrets/headgate-identity
+    readOnly: true
+  {{- end }}
 {{- end }}
 
 {{- define "headgate.volumes" -}}
@@ -102,6 +107,18 @@ volumeMounts:
       {{- range . }}
       - secret:
           name: {{ . }}
+      {{- end }}
+{{- end }}
+{{- with .Values.identityTokens }}
+- name: identity
+  projected:
+    defaultMode: 0440
+    sources:
+      {{- range . }}
+      - serviceAccountToken:
+          path: {{ .name }}
+          audience: {{ .audience | quote }}
+          expirationSeconds: {{ default 3600 .seconds | int64 }}
       {{- end }}
 {{- end }}
 {{- end }}

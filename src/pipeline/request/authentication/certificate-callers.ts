@@ -1,13 +1,15 @@
 /** The callers whose client certificates rules map, each with the key that stands for it. */
 import type { X509Certificate } from 'node:crypto'
 import { Fault } from '../../../core/faults.ts'
+import type { JsonObject } from '../../../core/json.ts'
 import type { ApiKey } from '../../../plugin-api/key.ts'
-import { type Member, memberKey, type RuleTerms } from './member-key.ts'
+import { type Member, memberKey, type RuleTerms, readClaims } from './member-key.ts'
 
 /** The holder of a certificate, by its claims. */
 export interface ReadCertificate extends Member {
   /** Index of the first rule that maps it; undefined where none does. */
   readonly rule: number | undefined
+  readonly claims: JsonObject
 }
 
 export interface CertificateCallersOptions {
@@ -15,6 +17,8 @@ export interface CertificateCallersOptions {
   readonly read: (certificate: X509Certificate) => ReadCertificate | undefined
   /** In the order of the configuration. */
   readonly rules: readonly RuleTerms[]
+  /** Names of the claims that policies read. */
+  readonly claimNames: ReadonlySet<string>
 }
 
 /** Made once per configuration. */
@@ -50,7 +54,8 @@ export class CertificateCallers {
     const terms = read.rule === undefined ? undefined : this.options.rules[read.rule]
     if (!terms) return new Fault('forbidden', { message: 'The client certificate is valid, but no rule maps this caller' })
     const made = memberKey(read, terms)
-    const key = { ...made, token: { issuer: read.issuer, guardrails: terms.guardrails, isCertificate: true } }
+    const claims = readClaims(read.claims, this.options.claimNames)
+    const key = { ...made, token: { issuer: read.issuer, guardrails: terms.guardrails, isCertificate: true, ...claims } }
     this.given.add(key)
     return key
   }

@@ -1,4 +1,5 @@
 /** The key of a caller whom a rule maps, by its name at an issuer. */
+import type { JsonObject } from '../../../core/json.ts'
 import { memberIdentity } from '../../../core/member.ts'
 import { plainName } from '../../../core/plain-name.ts'
 import type { ApiKey } from '../../../plugin-api/key.ts'
@@ -21,7 +22,11 @@ export interface Member {
 }
 
 /** The key of a member: the same identity for every token, sign-in and certificate of it. */
-export function memberKey({ issuer, member, expiresAt }: Member, { name, label, guardrails, terms }: RuleTerms): ApiKey {
+export function memberKey(
+  { issuer, member, expiresAt }: Member,
+  { name, label, guardrails, terms }: RuleTerms,
+  claims: Pick<NonNullable<ApiKey['token']>, 'claims'> = {},
+): ApiKey {
   const identity = memberIdentity(issuer, member)
   return {
     identity,
@@ -32,6 +37,12 @@ export function memberKey({ issuer, member, expiresAt }: Member, { name, label, 
     expiresAt,
     ...terms,
     place: { ...terms.place, member, isAnyone: true },
-    token: { issuer, guardrails },
+    token: { issuer, guardrails, ...claims },
   }
+}
+
+/** The claims that policies read: the others need no memory. */
+export function readClaims(claims: JsonObject, names: ReadonlySet<string>): Pick<NonNullable<ApiKey['token']>, 'claims'> {
+  if (names.size === 0) return {}
+  return { claims: Object.fromEntries(Object.entries(claims).filter(([name]) => names.has(name))) }
 }

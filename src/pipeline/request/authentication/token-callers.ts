@@ -7,7 +7,7 @@ import type { PersonTicket } from '../../../core/person-ticket.ts'
 import { RefusedToken, type TokenRefusal } from '../../../core/token-refusals.ts'
 import type { ApiKey } from '../../../plugin-api/key.ts'
 import type { MappedMember, VerifiedToken } from '../../../services/issuers/types.ts'
-import { memberKey, type RuleTerms } from './member-key.ts'
+import { memberKey, type RuleTerms, readClaims } from './member-key.ts'
 
 /** Tokens that are remembered; of more, the least recently used one is verified again. */
 const MAX_TOKENS = 10_000
@@ -31,6 +31,8 @@ export interface TokenCallersOptions {
   readonly proof: TokenProof
   /** By issuer, in the order of the configuration. */
   readonly rules: ReadonlyMap<string, readonly RuleTerms[]>
+  /** Names of the claims that policies read. */
+  readonly claimNames: ReadonlySet<string>
 }
 
 interface Known {
@@ -72,7 +74,7 @@ export class TokenCallers {
   person({ issuer, claims, until }: PersonTicket): ApiKey | undefined {
     const found = this.options.proof.map(issuer, claims)
     const terms = found?.rule === undefined ? undefined : this.options.rules.get(issuer)?.[found.rule]
-    return found && terms && memberKey({ issuer, member: found.member, expiresAt: until }, terms)
+    return found && terms && memberKey({ issuer, member: found.member, expiresAt: until }, terms, this.claims(claims))
   }
 
   get clock(): Pick<Clock, 'now'> {
@@ -91,10 +93,14 @@ export class TokenCallers {
     return mapped(await pending)
   }
 
+  private claims(claims: JsonObject): ReturnType<typeof readClaims> {
+    return readClaims(claims, this.options.claimNames)
+  }
+
   private remember(digest: string, verified: VerifiedToken): Known {
     const { issuer, rule, holdsUntil } = verified
     const found = rule === undefined ? undefined : this.options.rules.get(issuer)?.[rule]
-    const known = { key: found && memberKey(verified, found), holdsUntil }
+    const known = { key: found && memberKey(verified, found, this.claims(verified.claims)), holdsUntil }
     if (holdsUntil <= this.options.clock.now()) throw new RefusedToken('token_expired')
     this.known ??= new LRUCache({ max: MAX_TOKENS })
     this.known.set(digest, known)

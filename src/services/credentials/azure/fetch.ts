@@ -4,7 +4,7 @@ import type { ServiceConnections } from '../../connections/service-connections.t
 import { fileText, identityAnswer } from '../identity-call.ts'
 import { rsaKey, signedJwt } from '../signed-jwt.ts'
 import { bearerGrant, readToken } from '../token-response.ts'
-import { CredentialError, type Environment, type FetchGrant } from '../types.ts'
+import { CredentialError, type Environment, type FetchGrant, type FetchToken } from '../types.ts'
 import { type AzureApplication, type AzureMachine, type AzureSettings, azurePlace } from './place.ts'
 
 /** Of Azure OpenAI and the other services of Microsoft Foundry. */
@@ -13,13 +13,18 @@ const SCOPE = 'https://cognitiveservices.azure.com/.default'
 const ASSERTION_LIFE = 600
 
 export function azureGrants(settings: AzureSettings, env: Environment, connections?: ServiceConnections): FetchGrant {
+  const fetch = azureTokens(settings, env, connections)
+  return async (signal, now) => bearerGrant(await fetch(signal, now))
+}
+
+export function azureTokens(settings: AzureSettings, env: Environment, connections?: ServiceConnections): FetchToken {
   const { scope = SCOPE } = settings
   const place = azurePlace(settings, env)
   return async (signal, now) => {
     if ('missing' in place) throw new CredentialError(place.missing)
     const fetch: AzureFetch = { scope, signal, now, connections }
     const answer = 'service' in place ? ofMachine(place, fetch) : ofApplication(place, fetch)
-    return bearerGrant(readToken(await answer, now))
+    return readToken(await answer, now)
   }
 }
 

@@ -6,8 +6,8 @@ import { asString, isObject, type Json, type JsonObject, present } from '../../.
 import type { ServiceConnections } from '../../connections/service-connections.ts'
 import { fileText, identityAnswer, jsonObject } from '../identity-call.ts'
 import { rsaKey, signedJwt } from '../signed-jwt.ts'
-import { type ReadToken, readToken } from '../token-response.ts'
-import { CredentialError } from '../types.ts'
+import { readToken } from '../token-response.ts'
+import { CredentialError, type ReadToken } from '../types.ts'
 
 const TOKEN_URL = 'https://oauth2.googleapis.com/token'
 /** Seconds: the longest that an assertion may hold. */
@@ -28,18 +28,37 @@ export async function fromFile(content: JsonObject, fetch: GoogleFetch): Promise
   return await kind(content, fetch)
 }
 
-/** A JWT that the account's own key signs (RFC 7523; developers.google.com/identity/protocols/oauth2/service-account). */
-async function serviceAccount(content: JsonObject, { scopes, signal, now, connections }: GoogleFetch): Promise<ReadToken> {
+async function serviceAccount(content: JsonObject, fetch: GoogleFetch): Promise<ReadToken> {
+  return readToken(await withAssertion(content, { scope: fetch.scopes.join(' ') }, fetch), fetch.now)
+}
+
+/** A token for another service, which says who the account is (google-auth-library 10.9.1, auth/jwtclient.js, `fetchIdToken`). */
+export async function serviceAccountIdToken(content: JsonObject, audience: string, fetch: GoogleFetch): Promise<string> {
+  return idTokenIn(await withAssertion(content, { target_audience: audience }, fetch), 'id_token')
+}
+
+/** @param field of the reply. @throws CredentialError where it is not there. */
+function idTokenIn(answer: string, field: string): string {
+  const token = asString(jsonObject(answer)?.[field])
+  if (!token) throw new CredentialError(`the answer holds no ${field}`)
+  return token
+}
+
+/**
+ * The reply to a JWT that the account's own key signs (RFC 7523; developers.google.com/identity/protocols/oauth2/service-account).
+ * @param claims that say what is wanted.
+ */
+async function withAssertion(content: JsonObject, claims: JsonObject, { signal, now, connections }: GoogleFetch): Promise<string> {
   const url = asString(content.token_uri) ?? TOKEN_URL
   const key = rsaKey(requireText(content, 'private_key'), 'private_key of the credentials file')
   const seconds = Math.floor(now / 1000)
   const assertion = signedJwt(
     { alg: 'RS256', ...present({ kid: asString(content.private_key_id) }) },
-    { iss: requireText(content, 'client_email'), scope: scopes.join(' '), aud: url, iat: seconds, exp: seconds + ASSERTION_LIFE },
+    { iss: requireText(content, 'client_email'), ...claims, aud: url, iat: seconds, exp: seconds + ASSERTION_LIFE },
     key,
   )
   const form = { grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion }
-  return readToken(await identityAnswer({ service: 'the token service', url, form, connections }, signal), now)
+  return await identityAnswer({ service: 'the token service', url, form, connections }, signal)
 }
 
 /** File that `gcloud auth application-default login` has written. Its scopes were fixed at the sign-in. */
@@ -127,6 +146,7 @@ export const CLOUD = 'https://www.googleapis.com/auth/cloud-platform'
 const LIFE = 3600
 
 interface Impersonation {
+  /** Of the account, with the operation. */
   readonly url: string
   /** Token of the account that acts as the other one. */
   readonly source: string
@@ -143,4 +163,15 @@ export async function impersonated(
   const json: JsonObject = { scope: [...scopes], lifetime: `${life}s`, ...(delegates.length > 0 ? { delegates: [...delegates] } : {}) }
   const headers = { authorization: `Bearer ${source}` }
   return readToken(await identityAnswer({ service: 'the IAM service', url, headers, json, connections }, signal), now)
+}
+
+/** A token of another service account for another service (IAM Credentials API, generateIdToken). */
+export async function impersonatedIdToken(
+  { url, source, delegates = [] }: Omit<Impersonation, 'life'>,
+  audience: string,
+  { signal, connections }: GoogleFetch,
+): Promise<string> {
+  const json: JsonObject = { audience, includeEmail: true, ...(delegates.length > 0 ? { delegates: [...delegates] } : {}) }
+  const headers = { authorization: `Bearer ${source}` }
+  return idTokenIn(await identityAnswer({ service: 'the IAM service', url, headers, json, connections }, signal), 'token')
 }

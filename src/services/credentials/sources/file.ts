@@ -3,10 +3,10 @@ import { Type } from 'typebox'
 import { asWritten } from '../../../config/fields/scalars.ts'
 import { isReadable } from '../../../core/local-files.ts'
 import { fileText } from '../identity-call.ts'
-import { tokenGrant } from '../token-response.ts'
-import { credentialSource, type FetchGrant } from '../types.ts'
+import { keyGrants, readToken } from '../token-response.ts'
+import { credentialSource, type FetchToken } from '../types.ts'
 
-const settings = asWritten(
+export const fileSettings = asWritten(
   Type.String({
     description: 'Absolute path of a file with the token, which something else keeps up to date.',
     pattern: '^/[^\\x00-\\x1f]{1,4095}$',
@@ -16,10 +16,13 @@ const settings = asWritten(
 
 export const file = credentialSource({
   name: 'file',
-  settings,
+  settings: fileSettings,
   describe: (path) => `the file ${path}`,
   problem: (path) => (isReadable(path) ? undefined : `the file ${path} cannot be read`),
-  open: (path): FetchGrant => {
-    return async (_, now) => tokenGrant(await fileText(path, 'the file'), now)
-  },
+  open: (path) => keyGrants(fileTokens(path)),
 })
+
+/** Tokens that stand in a file, which is read anew each time. */
+export function fileTokens(path: string): FetchToken {
+  return async (_, now) => readToken(await fileText(path, 'the file'), now)
+}

@@ -2,8 +2,8 @@
 import { Type } from 'typebox'
 import { url as address, asWritten, closed, mapField } from '../../../config/fields/scalars.ts'
 import { identityAnswer } from '../identity-call.ts'
-import { tokenGrant } from '../token-response.ts'
-import { credentialSource, type FetchGrant } from '../types.ts'
+import { keyGrants, readToken } from '../token-response.ts'
+import { credentialSource } from '../types.ts'
 
 const value = (description: string) =>
   Type.String({ description, pattern: '^[\\x20-\\x7e]{0,4096}$', secret: true, expected: 'visible ASCII text' })
@@ -30,11 +30,11 @@ export const url = credentialSource({
   name: 'url',
   settings,
   describe: ({ address: at }) => `the service at ${at}`,
-  open: ({ address: at, query, headers, form }, _env, connections): FetchGrant => {
+  open: ({ address: at, query, headers, form }, _env, connections) => {
     const target = new URL(at)
     for (const [name, text] of Object.entries(query ?? {})) target.searchParams.set(name, text)
-    return async (signal, now) => {
-      return tokenGrant(await identityAnswer({ service: 'the service', url: target, headers, form, connections }, signal), now)
-    }
+    return keyGrants(async (signal, now) => {
+      return readToken(await identityAnswer({ service: 'the service', url: target, headers, form, connections }, signal), now)
+    })
   },
 })
