@@ -719,7 +719,7 @@ readonly data: readonly ({
 readonly sequence: number
 readonly at: string
 readonly actor: {
-readonly kind: Word<'management_key' | 'key' | 'member' | 'admin_token' | 'command_line' | 'configuration' | 'gateway' | 'visitor'>
+readonly kind: Word<'management_key' | 'key' | 'member' | 'identity_provider' | 'admin_token' | 'command_line' | 'configuration' | 'gateway' | 'visitor'>
 readonly id: string | null
 readonly name: string | null
 }
