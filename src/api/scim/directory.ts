@@ -4,6 +4,7 @@ import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import type { Json } from '../../core/json.ts'
 import type { Level, LevelFields, LevelTree, Provisioned } from '../../core/levels.ts'
+import type { Role } from '../../core/roles.ts'
 import type { LevelSource } from '../key-entry.ts'
 import type { LevelsSource } from '../levels.ts'
 import type { ChangeSource } from '../origin.ts'
@@ -15,7 +16,7 @@ export interface GroupRule {
   readonly group: string
   /** Id or slug of a workspace; absent: the organisation. */
   readonly workspace?: string | undefined
-  readonly role?: 'admin' | 'member' | undefined
+  readonly role?: Role | undefined
 }
 
 export interface ScimSettings {

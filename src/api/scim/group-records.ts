@@ -1,6 +1,7 @@
 /** Groups of the identity provider, each kept with the workspace or organisation whose members it has, and the rules that place them. */
 import { hash } from 'node:crypto'
 import type { Level, LevelTree, ProvisionedGroup } from '../../core/levels.ts'
+import { ROLES, type Role } from '../../core/roles.ts'
 import { type GroupRule, organizationFor, type ScimSource, workspacesIn } from './directory.ts'
 import { folded } from './paths.ts'
 import { ScimError } from './scim-error.ts'
@@ -75,12 +76,12 @@ function ruledWorkspace({ levels }: ScimSource, organization: Level, named: stri
   throw new ScimError(400, `scim.groups.rules: there is no workspace ${named} in the organization: make it first`, 'invalidValue')
 }
 
-/** Of the groups that a member is in, the highest role that a rule gives. */
-export function roleFor(source: ScimSource, groups: readonly string[], known: ReadonlyMap<string, string>): 'admin' | 'member' {
+/** Of the groups that a member is in, the greatest role that a rule gives; `billing` before `viewer`, which stand beside each other. */
+export function roleFor(source: ScimSource, groups: readonly string[], known: ReadonlyMap<string, string>): Role {
   // The index is made anew with each change: of most members the one group is at hand.
   const names = groups.map((id) => known.get(id) ?? groupsIndex(source).get(id)?.record.displayName ?? '')
   const roles = names.map((name) => ruleFor(source.settings.groups.rules, name)?.role)
-  return roles.includes('admin') ? 'admin' : 'member'
+  return ROLES.findLast((role) => roles.includes(role)) ?? 'member'
 }
 
 const MAX_SLUG_LENGTH = 50
