@@ -1,4 +1,5 @@
 /** Requests of every operation about records of an organization, and the statuses of their replies, for `test/gateway/roles/places.test.ts`. */
+import { randomBytes } from 'node:crypto'
 import type { JsonObject } from '../../src/core/json.ts'
 import type { Role } from '../../src/core/roles.ts'
 import type { CallerPlace, Maker, Organization, Records } from './two-organizations.ts'
@@ -30,6 +31,12 @@ export function placeCases(maker: Maker, own: Organization): Readonly<Record<str
   }
   const freshKey = (records: Records) =>
     fresh(records, async () => (await maker.key({ workspace_id: own.workspace, name: 'fresh' })).hash, records.key)
+  const freshOverlap = (records: Records) =>
+    fresh(
+      records,
+      async () => String((await maker.data('POST', `/keys/${await freshKey(own)}/rotate`, { grace_seconds: 3600 })).hash),
+      records.key,
+    )
   const freshByok = (records: Records) =>
     fresh(
       records,
@@ -117,6 +124,16 @@ export function placeCases(maker: Maker, own: Organization): Readonly<Record<str
     changeKey: { about: async (of) => ({ path: `/keys/${await freshKey(of)}`, body: { limit: 3 } }), isSilent: true },
     deleteKey: { about: async (of) => ({ path: `/keys/${await freshKey(of)}` }), isSilent: true },
     rotateKey: { about: async (of) => ({ path: `/keys/${await freshKey(of)}/rotate` }), isSilent: true },
+    endKeyOverlap: { about: async (of) => ({ path: `/keys/${await freshOverlap(of)}/previous` }), isSilent: true },
+    importKeys: {
+      about: (of) => ({
+        path: '/keys/import',
+        body: { keys: [{ hash: randomBytes(32).toString('hex'), name: 'imported', workspace_id: of.workspace }] },
+      }),
+      own: { organization: 403, workspace: 403, gateway: 200 },
+      other: 403,
+      isSilent: true,
+    },
     getKeyBudget: { about: (of) => ({ path: `/keys/${of.key}/budget` }) },
 
     listBYOKKeys: { about: () => [{ path: '/byok' }, { path: '/byok?provider=first' }], other: 200 },
