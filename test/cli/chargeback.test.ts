@@ -51,5 +51,5 @@ ${simulated('price: { prompt: "0", completion: "0", request: "0.123456789" }')}`
   await new Promise((resolve) => program.child.once('exit', resolve))
   t.equal(await focus('focus'), rows, 'the same from the file')
   const csv = await say({ by: 'key', csv: true })
-  t.match(csv.out, /^kind,date,parent.*\r\nusage,,,,[0-9a-f]{64},app,.*,0\.370370367,370370367,3,0,/, 'from the file')
+  t.match(csv.out, /^kind,date,parent.*\r\nusage,,,,,,[0-9a-f]{64},app,.*,0\.370370367,370370367,3,0,/, 'from the file')
 })

@@ -21,6 +21,7 @@ t.test('check --chain prints the layers of every operation', async (t) => {
       'admit',
       'read',
       'account',
+      'policy',
       'resolve',
       'guard',
       'compact',

@@ -31,13 +31,13 @@ function shownVerbs(command: Command, above: readonly string[] = []): Shown[] {
 
 const verbs = shownVerbs(commandLine())
 
-t.test('each verb has help of less than 30 lines, with an example and a page of the documents', async (t) => {
+t.test('each verb has help of less than 35 lines, with an example and a page of the documents', async (t) => {
   t.ok(verbs.length > 40, 'all verbs are looked at')
   for (const { name, verb } of verbs) {
     const program = runProgram([...name.split(' '), '--help'])
     t.match(await program.exited, { code: 0 }, name)
     const lines = program.out().trimEnd().split('\n')
-    t.ok(lines.length < 30, `${name}: ${lines.length} lines`)
+    t.ok(lines.length < 35, `${name}: ${lines.length} lines`)
     t.ok(
       lines.every((line) => line.length <= 120),
       `${name}: no line runs out of a terminal`,

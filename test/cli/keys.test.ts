@@ -74,7 +74,7 @@ t.test('on a stopped gateway, then on the running one, then stopped again', asyn
   const listed = await say(keys, 'list', { config })
   t.notOk(listed.out.includes(worker) || listed.out.includes(SECRET), 'no secret is shown again')
   t.match(listed.out, /app .* member +active +\$2\.00 +\$2\.00 +\$0\.00 +never +configuration/)
-  t.match(listed.out, /worker .* \$1\.00 +month +\$0\.50 +\$0\.50 +2099-01-31 00:00 +store/)
+  t.match(listed.out, /worker .* \$1\.00 +month +\$0\.50 +\$0\.50 +2099-01-31 00:00 +\d{4}-\d\d-\d\d \d\d:\d\d +store/)
   t.match(await say(keys, 'disable worker', { config }), { code: 0, out: /disabled/ })
   t.equal(await status(program.url, worker), 401)
   t.match(await say(keys, 'enable worker', { config }), { code: 0, out: /active/ })

@@ -227,7 +227,7 @@ export const keyOperations: readonly Operation[] = [
         viewer: { summary: 'A management key that changes nothing', value: { name: 'auditor', role: 'viewer' } },
         team: {
           summary: 'A management key of one organization, for its spending',
-          value: { name: 'finance', role: 'billing', organization_id: 'research', scopes: ['spending:read'] },
+          value: { name: 'finance', role: 'billing', organization_id: 'default', scopes: ['spending:read'] },
         },
         shared: { summary: 'Under a budget of several keys', value: { name: 'reports', parent: 'team-a' } },
         bounded: {

@@ -72,7 +72,7 @@ export const keyCommands: readonly Command[] = [
     usage: 'keys change <KEY>',
     summary: 'Change what a key may do; what no option names stays as it is',
     details: 'The value none removes a setting.',
-    example: 'keys change reports --limit none --tags team=growth --config headgate.yaml',
+    example: 'keys change reports --limit 2.00 --tags team=growth --config headgate.yaml',
     page: 'docs/keys.md',
     options: { '--name <NAME>': 'another name', ...FIELD_OPTIONS, ...OPTIONS },
     run: async (words, flags) => (await import('../keys.ts')).keys(['change', ...words], flags),
