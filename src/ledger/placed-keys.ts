@@ -28,9 +28,10 @@ interface FoundPlace {
   readonly ofManager: string | undefined
 }
 
-interface Line extends Pick<KeyPlace, 'isAnyone'> {
+interface Line {
   readonly workspace: Level
   readonly organization: Level
+  readonly isAnyone: boolean | undefined
 }
 
 const NO_PLACE: KeyPlace = {}

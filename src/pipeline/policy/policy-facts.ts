@@ -26,8 +26,16 @@ export interface PolicySource {
 
 interface SentRequest {
   readonly request: ClientRequest
+  readonly named: CallerNames
   readonly catalog: SlugLookup
   readonly defaultModel: string | undefined
+}
+
+/** Names that the caller gave its request; those of what a tool of the gateway sends on its behalf are the same. */
+export interface CallerNames {
+  readonly user: Json | undefined
+  readonly metadata: Json | undefined
+  readonly session: string | undefined
 }
 
 /** The part of the catalogue that names of models are looked up in. */
@@ -68,12 +76,12 @@ const READERS: Readers<PolicySource> = {
     media: ({ sent }) => sent?.request.mayHoldMedia,
     max_output: ({ sent }) => sent?.request.need.cap,
     bytes: ({ sent }) => sent?.request.bytes,
-    user: ({ sent }) => sent && textIn(sent.request.body.user),
-    metadata: ({ sent }) => sent && objectIn(sent.request.body.metadata),
+    user: ({ sent }) => sent && textIn(sent.named.user),
+    metadata: ({ sent }) => sent && objectIn(sent.named.metadata),
     headers: ({ headers }) => shownHeaders(headers),
     time: ({ at }) => new Date(at),
   },
-  session: { id: ({ sent }) => sent && (sent.request.gateway.sessionId ?? '') },
+  session: { id: ({ sent }) => sent && (sent.named.session ?? '') },
   model: {
     slug: ({ endpoint }) => endpoint?.model.slug,
     author: ({ endpoint }) => endpoint && slugAuthor(endpoint.model.slug),
@@ -100,7 +108,7 @@ const READERS: Readers<PolicySource> = {
 /** The variables of conditions for a source. */
 export const PolicyFacts = defineFacts(READERS)
 
-/** A key that was issued through sign-in is the one that issued it: whoever holds that could issue another one to be another caller. */
+/** A key that was issued through sign-in is the one that issued it: its holder could issue another one to be another caller. */
 const owner = ({ key }: PolicySource): ApiKey => key.issuer ?? key
 
 /** Levels of an organisation are none of them: those who manage levels could give one the name of a budget. */

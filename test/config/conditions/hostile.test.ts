@@ -99,7 +99,7 @@ t.test('no request makes a condition take longer than is stated', async (t) => {
   })
 })
 
-/** What a caller, a model or an issuer may send to a condition that an operator would write. */
+/** Values that a caller, a model or an issuer may send to a condition that an operator would write. */
 const HOSTILE: readonly (readonly [text: string, values: Readonly<Record<string, unknown>>])[] = [
   ['duration(arguments.timeout) > duration("10m")', { arguments: { timeout: '1'.repeat(60_000) } }],
   ['arguments.text.contains(claims.text)', REPEATING],
