@@ -164,6 +164,8 @@ export interface NamedDialogProps {
   readonly onClose: () => void
   readonly act: () => Promise<void>
   readonly children: ComponentChildren
+  /** Fields above that of the name. */
+  readonly fields?: ComponentChildren
 }
 
 /** For what cannot be undone: the name is typed first. */
@@ -175,7 +177,7 @@ export function NamedDialog(props: NamedDialogProps) {
   )
 }
 
-function NamedForm({ name, verb, onClose, act, children }: NamedDialogProps) {
+function NamedForm({ name, verb, onClose, act, children, fields }: NamedDialogProps) {
   const [typed, setTyped] = useState('')
   const [error, setError] = useState<Error>()
   const [isBusy, setBusy] = useState(false)
@@ -188,6 +190,7 @@ function NamedForm({ name, verb, onClose, act, children }: NamedDialogProps) {
   return (
     <form class="form" onSubmit={send}>
       <p>{children}</p>
+      {fields}
       <Field name="typed" label={`Type the name of the key: ${name}`} value={typed} onInput={setTyped} autocomplete="off" />
       <FormError error={error} fields={[]} />
       <p class="actions">
