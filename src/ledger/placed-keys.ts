@@ -97,7 +97,7 @@ export class PlacedKeys {
   budgetAt({ kind, id, parent, version }: Level): SharedBudget | undefined {
     if (version === 0) return undefined
     if (this.version !== this.tree.version) this.renew()
-    if (kind === 'organization') return this.budget(this.tree.list(kind).filter((each) => each.id === id))
+    if (kind === 'organization') return this.budget([this.tree.get(kind, id)].filter((level) => level !== undefined))
     const isInWorkspace = kind === 'member' && this.tree.get('workspace', parent ?? '') !== undefined
     if (kind === 'workspace' || isInWorkspace)
       return this.find(kind === 'workspace' ? { workspace: id } : { workspace: parent ?? '', member: id }).budget
