@@ -13,6 +13,8 @@ const MARK = 'Bounded'
 const DURATION = 'google.protobuf.Duration'
 /** Characters of a duration: the longest that a whole number of nanoseconds needs, and some. */
 const MAX_DURATION = 64
+/** Durations, of which the pattern of the library matches each part where it begins. */
+const DURATION_FORM = /^[+-]?(?:(?:\d{1,19}(?:\.\d{0,9})?|\.\d{1,9})(?:ns|us|µs|ms|s|m|h))+$/
 
 /** Parameters and result behind the name, by the name; a receiver before the point. */
 const BOUNDED: Readonly<Record<string, readonly (readonly [signature: (name: string) => string, run: (...args: never[]) => unknown])[]>> = {
@@ -47,9 +49,9 @@ function placeIn(text: string, from: bigint): number {
 
 let durations: ((values: { readonly text: string }) => unknown) | undefined
 
-/** @throws RangeError where it is longer than any duration; an error of the library. */
+/** @throws RangeError for what is no duration. */
 function durationIn(text: string): unknown {
-  if (text.length > MAX_DURATION) throw new RangeError('longer than a duration')
+  if (text.length > MAX_DURATION || !DURATION_FORM.test(text)) throw new RangeError('no duration')
   if (!durations) {
     const { Environment } = celLibrary()
     durations = new Environment().registerVariable('text', 'string').parse('duration(text)') as unknown as typeof durations

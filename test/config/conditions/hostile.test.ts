@@ -102,6 +102,7 @@ t.test('no request makes a condition take longer than is stated', async (t) => {
 /** Values that a caller, a model or an issuer may send to a condition that an operator would write. */
 const HOSTILE: readonly (readonly [text: string, values: Readonly<Record<string, unknown>>])[] = [
   ['duration(arguments.timeout) > duration("10m")', { arguments: { timeout: '1'.repeat(60_000) } }],
+  ['request.tools.exists(tool, duration(tool) > duration("1s"))', { 'request.tools': Array(MAX_ENTRIES).fill('1'.repeat(64)) }],
   ['arguments.text.contains(claims.text)', REPEATING],
   ['arguments.text.indexOf(claims.text) > 0', REPEATING],
   ['arguments.text.lastIndexOf(claims.text) > 0', REPEATING],
