@@ -28,7 +28,7 @@ import { pluginsMarkdown } from './plugins-table.ts'
 import { providerPages, providersMarkdown, withPresetCount } from './provider-pages.ts'
 import { quirksMarkdown } from './quirks-table.ts'
 import { recogniserFigures } from './recogniser-figures.ts'
-import { roleOperationsMarkdown, rolesMarkdown } from './roles-table.ts'
+import { gatewayOperationsMarkdown, roleOperationsMarkdown, rolesMarkdown, scopesMarkdown } from './roles-table.ts'
 import { rowCounts } from './row-code.ts'
 import { sizingTables } from './sizing-table.ts'
 import { sqliteSchema } from './sqlite-schema.ts'
@@ -71,7 +71,16 @@ const GENERATED: readonly [file: string, make: (found: string) => string | Promi
   ['docs/providers.md', (found) => withSections(found, { presets: providersMarkdown() })],
   ...providerPages().map(([file, text]): [string, () => string] => [file, () => text]),
   ['docs/recognisers.md', (found) => withSections(found, recogniserFigures())],
-  ['docs/keys.md', (found) => withSections(found, { roles: rolesMarkdown(), 'role-operations': roleOperationsMarkdown() })],
+  [
+    'docs/keys.md',
+    (found) =>
+      withSections(found, {
+        roles: rolesMarkdown(),
+        'role-operations': roleOperationsMarkdown(),
+        scopes: scopesMarkdown(),
+        'gateway-operations': gatewayOperationsMarkdown(),
+      }),
+  ],
   ['docs/audit.md', (found) => withSections(found, { 'audit-actions': auditMarkdown() })],
   ['docs/events.md', (found) => withSections(found, { 'event-types': eventsMarkdown() })],
   ['docs/operations.md', async (found) => withSections(found, { metrics: await metricsMarkdown() })],

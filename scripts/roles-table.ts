@@ -1,6 +1,7 @@
 /** The table of roles and their operations in docs/keys.md, made from the declarations of the operations. */
 import { OPERATIONS } from '../src/api/operations/index.ts'
 import { isPermitted, permittedRoles, ROLE_TEXTS, ROLES } from '../src/core/roles.ts'
+import { SCOPE_NAMES, SCOPES } from '../src/core/scopes.ts'
 import { markdownTable } from './markdown-table.ts'
 
 export function rolesMarkdown(): string {
@@ -8,6 +9,24 @@ export function rolesMarkdown(): string {
     ['Role', 'Rights'],
     ROLES.map((role) => [`\`${role}\``, ROLE_TEXTS[role]]),
   )
+}
+
+export function scopesMarkdown(): string {
+  const operations = (scope: string): string =>
+    OPERATIONS.filter((each) => each.scope === scope)
+      .map(({ method, path }) => `\`${method.toUpperCase()} ${path}\``)
+      .join(', ')
+  return markdownTable(
+    ['Scope', 'Meaning', 'Operations under `/v1`'],
+    SCOPE_NAMES.map((scope) => [`\`${scope}\``, SCOPES[scope], operations(scope)]),
+  )
+}
+
+/** Operations that callers with a place cannot perform. */
+export function gatewayOperationsMarkdown(): string {
+  return OPERATIONS.filter(({ reach }) => reach === 'gateway')
+    .map(({ method, path }) => `\`${method.toUpperCase()} ${path}\``)
+    .join(', ')
 }
 
 /** Operations that are open to the same roles share a row. */

@@ -719,7 +719,7 @@ readonly data: readonly ({
 readonly sequence: number
 readonly at: string
 readonly actor: {
-readonly kind: Word<'management_key' | 'key' | 'member' | 'admin_token' | 'command_line' | 'configuration' | 'gateway' | 'visitor'>
+readonly kind: Word<'management_key' | 'key' | 'member' | 'identity_provider' | 'admin_token' | 'command_line' | 'configuration' | 'gateway' | 'visitor'>
 readonly id: string | null
 readonly name: string | null
 }
@@ -1042,6 +1042,9 @@ readonly creator_user_id: string | null
 readonly workspace_id: string
 readonly member_id: string | null
 readonly role: Word<'member' | 'viewer' | 'billing' | 'admin' | 'owner'> | null
+readonly organization_id: string | null
+readonly reach: Word<'own' | 'workspace' | 'organization' | 'gateway'>
+readonly scopes: readonly (Word<'keys:read' | 'keys:write' | 'spending:read' | 'spending:write' | 'requests:read' | 'guardrails:read' | 'guardrails:write' | 'byok:read' | 'byok:write' | 'organization:read' | 'organization:write' | 'events:read' | 'events:write' | 'audit:read' | 'configuration:read'>)[] | null
 readonly is_management_key: boolean
 readonly source: Word<'configuration' | 'store'>
 readonly forecast?: {

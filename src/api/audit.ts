@@ -8,6 +8,11 @@ import { allKeys, type KeySource } from './key-entry.ts'
 import { choice, cursor, integer, shortText, time } from './parameters.ts'
 import { type ApiReply, ok } from './reply.ts'
 
+/** Dependencies of the list. */
+export interface AuditReading extends Pick<KeySource, 'configured' | 'store'> {
+  readonly auditLog: Pick<AuditLogStore, 'page'>
+}
+
 export interface AuditSource extends Pick<KeySource, 'configured' | 'store'> {
   readonly auditLog: Pick<AuditLogStore, 'page' | 'head'>
   readonly auditKeys: AuditKeys
@@ -34,7 +39,7 @@ const rows = integer('limit', 'Entries per page at most; 50 without it.', { leas
 export const AUDIT_QUERY = [byActor, ofAction, ofSubject, since, until, order, cursor, rows]
 
 /** @param query with `AUDIT_QUERY`. @throws Fault 400 naming the query parameter. */
-export async function listAuditEntries(query: URLSearchParams, source: AuditSource): Promise<ApiReply> {
+export async function listAuditEntries(query: URLSearchParams, source: AuditReading): Promise<ApiReply> {
   const limit = rows.read(query) ?? USUAL_PAGE
   const actor = byActor.read(query)
   const subject = ofSubject.read(query)
@@ -53,7 +58,7 @@ export async function listAuditEntries(query: URLSearchParams, source: AuditSour
 }
 
 /** A key is entered under its identity, which a new secret leaves as it is. */
-async function keyIdentity(named: string, source: AuditSource): Promise<string> {
+async function keyIdentity(named: string, source: AuditReading): Promise<string> {
   const keys = await allKeys(source)
   return keys.find(({ hash, name }) => hash === named || name === named)?.identity ?? named
 }

@@ -11,10 +11,10 @@ import { windowEnd } from '../core/windows.ts'
 import type { CreditBook } from '../ledger/allowance.ts'
 import { placesIn } from '../ledger/placed-keys.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
-import { allKeys, type KeySource } from './key-entry.ts'
+import { allKeys, type KeySource, type LevelSource } from './key-entry.ts'
 import { type ApiReply, ok } from './reply.ts'
 
-export type BudgetSource = Pick<KeySource, 'budgets' | 'levels' | 'configured' | 'store' | 'credit' | 'clock'>
+export type BudgetSource = Pick<KeySource, 'budgets' | 'offered' | 'levels' | 'configured' | 'store' | 'credit' | 'clock'>
 
 /** Keys that are named with a budget: `GET /v1/keys?parent=` lists all of them. */
 const MAX_SHOWN_KEYS = 100
@@ -30,7 +30,7 @@ export async function listBudgets(source: BudgetSource): Promise<ApiReply> {
   const { credit, levels, clock } = source
   const keys = await allKeys(source)
   const tree = levels?.tree
-  const listed = [...writtenBudgets(source, keys), ...(tree ? levelBudgets(tree, keys) : [])]
+  const listed = [...writtenBudgets(source, keys), ...(levels ? levelBudgets(levels, keys) : [])]
   await credit.refresh?.(listed.map(({ budget }) => budget.identity))
   const now = clock.now()
   const byIdentity = new Map(listed.map(({ budget }) => [budget.identity, budget]))
@@ -40,9 +40,10 @@ export async function listBudgets(source: BudgetSource): Promise<ApiReply> {
   return ok({ data: listed.map((each) => budgetEntry(each, { parents, children, tree, credit, now })) })
 }
 
-function writtenBudgets({ budgets }: BudgetSource, keys: readonly ApiKey[]): ListedBudget[] {
+function writtenBudgets({ budgets, offered = budgets }: BudgetSource, keys: readonly ApiKey[]): ListedBudget[] {
   const drawing = Map.groupBy(keys, ({ parent }) => parent)
-  const names = new Set([...Object.keys(budgets), ...keys.flatMap(({ parent }) => parent ?? [])])
+  const gone = keys.flatMap(({ parent }) => (parent === undefined || Object.hasOwn(budgets, parent) ? [] : [parent]))
+  const names = new Set([...Object.keys(offered), ...gone])
   return Array.from(names, (name) => ({
     budget: budgetNamed(name, budgets),
     isDefined: Object.hasOwn(budgets, name),
@@ -51,9 +52,9 @@ function writtenBudgets({ budgets }: BudgetSource, keys: readonly ApiKey[]): Lis
 }
 
 /** Those with a limit: an installation may have thousands of members without one. */
-function levelBudgets(tree: LevelTree, keys: readonly ApiKey[]): ListedBudget[] {
+function levelBudgets({ tree, placing = tree }: LevelSource, keys: readonly ApiKey[]): ListedBudget[] {
   const limited = LEVEL_KINDS.flatMap((kind) => tree.list(kind)).filter(({ fields }) => Object.keys(fields.limits).length > 0)
-  const places = placesIn(tree)
+  const places = placesIn(placing)
   // Those right below a level: no other one comes between.
   const below = Map.groupBy(keys, ({ levels }) => levels && (levels.members[0] ?? levels.workspace))
   return limited.flatMap((level) => {

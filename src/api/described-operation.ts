@@ -2,7 +2,9 @@
 import type { TSchema } from 'typebox'
 import type { FaultCode } from '../core/faults.ts'
 import type { Json, JsonObject } from '../core/json.ts'
+import type { OperationReach } from '../core/reach.ts'
 import type { RequiredRoles } from '../core/roles.ts'
+import type { Scope } from '../core/scopes.ts'
 
 export interface DescribedParameter {
   readonly name: string
@@ -43,6 +45,10 @@ export interface DescribedOperation {
   readonly description?: string
   /** Roles that it is open to: stated here alone, and checked before it is called. */
   readonly roles: RequiredRoles
+  /** Its bound: by its caller, by the place of its caller, or none. */
+  readonly reach: OperationReach
+  /** Scope that management keys with scopes need for it; none of one that is about what is the caller's own. */
+  readonly scope?: Scope
   readonly parameters?: readonly DescribedParameter[]
   readonly body?: DescribedBody
   readonly reply: { readonly description: string; readonly schema: TSchema; readonly status?: 200 | 201; readonly type?: string }

@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream'
 import { badField, Fault } from '../core/faults.ts'
 import { cloudEvent } from '../services/events/index.ts'
-import { type EventSource, wantedTypes } from './events.ts'
+import { type EventReading, wantedTypes } from './events.ts'
 
 export interface EventStream {
   readonly status: 200
@@ -23,7 +23,7 @@ let streams = 0
  * @param lastId of the header `Last-Event-ID`; absent: only what comes from now on.
  * @throws Fault 400, 503 where too many streams are open.
  */
-export async function eventStream(query: URLSearchParams, lastId: string | undefined, from: EventSource): Promise<EventStream> {
+export async function eventStream(query: URLSearchParams, lastId: string | undefined, from: EventReading): Promise<EventStream> {
   const types = wantedTypes(query)
   const resumed = lastId ?? query.get('cursor') ?? undefined
   if (resumed !== undefined && !/^\d{1,15}$/.test(resumed)) throw badField('Last-Event-ID', 'expected the id of an event of this stream')
@@ -43,7 +43,15 @@ export async function eventStream(query: URLSearchParams, lastId: string | undef
   return { status: 200, headers, bytes }
 }
 
-async function* streamText({ after, types, from }: { after: number; types: readonly string[]; from: EventSource }): AsyncGenerator<string> {
+async function* streamText({
+  after,
+  types,
+  from,
+}: {
+  after: number
+  types: readonly string[]
+  from: EventReading
+}): AsyncGenerator<string> {
   const { events, source, time } = from
   yield ': events\n\n'
   let sentAt = time.monotonic()

@@ -9,6 +9,11 @@ import type { ChangeSource } from './origin.ts'
 import { choice, cursor, flag, integer, text, time } from './parameters.ts'
 import { type ApiReply, ok } from './reply.ts'
 
+/** Dependencies of operations that read events. */
+export interface EventReading extends Omit<EventSource, 'events'> {
+  readonly events: Pick<AttributedEvents, 'page' | 'last' | 'find' | 'deliveries'>
+}
+
 export interface EventSource {
   readonly events: AttributedEvents
   /** `source` of every event. */
@@ -33,7 +38,7 @@ const ofReceiver = text('receiver', 'Only of this receiver.', {}, 'ops')
 export const DELIVERIES_QUERY = [ofState, ofReceiver, cursor, rows]
 
 /** @param query with `EVENTS_QUERY`. @throws Fault 400 naming the query parameter. */
-export async function listEvents(query: URLSearchParams, { events, source }: EventSource): Promise<ApiReply> {
+export async function listEvents(query: URLSearchParams, { events, source }: EventReading): Promise<ApiReply> {
   const limit = rows.read(query) ?? USUAL_PAGE
   const newestFirst = order.read(query) === 'newest'
   const found = await events.page({
@@ -91,7 +96,7 @@ function deliveryPage(found: readonly StoredDelivery[], limit: number): JsonObje
 }
 
 /** An event with its deliveries. @throws Fault 404. */
-export async function oneEvent(id: string, { events, source }: EventSource): Promise<ApiReply> {
+export async function oneEvent(id: string, { events, source }: EventReading): Promise<ApiReply> {
   const event = await findEvent(id, events)
   const deliveries = await events.deliveries({ event: event.number, after: 0, limit: MAX_PAGE_LENGTH })
   return ok({ data: { ...cloudEvent(event, source), deliveries: deliveries.map(deliveryEntry) } })

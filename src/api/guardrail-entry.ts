@@ -26,6 +26,8 @@ export interface GuardrailSource extends KeySource {
   /** Those of the configuration: shown, and changed only there. */
   readonly written: readonly FileGuardrail[]
   readonly there: KnownNames
+  /** Id of a new guardrail; absent: any. */
+  readonly guardrailId?: () => string
   /** Rejects with a Fault 400 naming the field, where a guardrail could not be put in force. */
   tryOut(name: string, fields: JsonObject): Promise<void>
 }

@@ -58,7 +58,7 @@ export async function oneGuardrail(id: string, source: GuardrailSource): Promise
 /** Until it is assigned it does nothing. @throws Fault 400 naming the field. */
 export async function createGuardrail(body: JsonObject, source: GuardrailSource & ChangeSource): Promise<ApiReply> {
   const { name, fields } = makingGuardrail(body, source.there)
-  const made = await make(randomUUID(), { name, fields }, source)
+  const made = await make(source.guardrailId?.() ?? randomUUID(), { name, fields }, source)
   return { status: 201, body: { data: storedEntry(made, false) } }
 }
 

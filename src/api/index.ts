@@ -35,5 +35,7 @@ export {
   type RoomSessionsOptions,
   type SessionHolder,
 } from './room-sessions.ts'
+export type { ScimSource } from './scim/directory.ts'
+export type { ScimReply } from './scim/serve.ts'
 export { runSessionCommand, type SessionCommand, type SessionSource } from './sessions.ts'
 export type { ConsentBuckets, ManagementSource, OperationSource, UploadSource } from './source.ts'

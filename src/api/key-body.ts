@@ -15,14 +15,17 @@ type Making = KeyChanges & Pick<KeyRecord, 'name' | 'expiresAt' | 'creator'>
 export interface NamedPlace {
   readonly workspace?: string | null
   readonly member?: string | null
+  /** Of a management key in the place of a workspace. */
+  readonly organization?: string
 }
 
-/** Fields of the operations alone: the configuration has no such bills of keys, and names places by `workspace` and `member`. */
-const OPERATIONS_ALONE = {
-  include_byok_in_limit: Type.Optional(Type.Boolean()),
+/** Fields of the operations alone: the configuration has no such bills of keys, and names places by `workspace`, `member` and `organization`. */
+export const PLACE_FIELDS = {
   workspace_id: nullable(Type.String({ minLength: 1, maxLength: 64 })),
   member_id: nullable(Type.String({ minLength: 1, maxLength: 256 })),
+  organization_id: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
 }
+const OPERATIONS_ALONE = { ...PLACE_FIELDS, include_byok_in_limit: Type.Optional(Type.Boolean()) }
 
 export const checkMaking = checker(Type.Object({ name: line(), ...TAKEN, ...OPERATIONS_ALONE }, CLOSED))
 export const checkChanges = checker(Type.Object({ name: Type.Optional(line()), ...TAKEN, ...OPERATIONS_ALONE }, CLOSED))
@@ -55,11 +58,15 @@ function changesIn(body: JsonObject, now: number): KeyChanges {
 }
 
 /** Names of the place in a checked body; undefined where it names none. */
-export function placeIn({ workspace_id: workspace, member_id: member }: JsonObject): NamedPlace | undefined {
-  if (workspace === undefined && member === undefined) return undefined
+export function placeIn({ workspace_id: workspace, member_id: member, organization_id: organization }: JsonObject): NamedPlace | undefined {
+  if (workspace === undefined && member === undefined && organization === undefined) return undefined
   const named = (value: Json | undefined) => (value === undefined ? undefined : typeof value === 'string' ? value : null)
   const [first, second] = [named(workspace), named(member)]
-  return { ...(first === undefined ? {} : { workspace: first }), ...(second === undefined ? {} : { member: second }) }
+  return {
+    ...(first === undefined ? {} : { workspace: first }),
+    ...(second === undefined ? {} : { member: second }),
+    ...(typeof organization === 'string' ? { organization } : {}),
+  }
 }
 
 /** @throws Fault 400 where the body names another workspace than the one there is. */

@@ -5,6 +5,7 @@ import type { JsonObject } from '../core/json.ts'
 import { LOSSES } from '../core/ledger-entries.ts'
 import type { LevelTree } from '../core/levels.ts'
 import { usd } from '../core/money.ts'
+import { reachWord } from '../core/reach.ts'
 import { isManager } from '../core/roles.ts'
 import { type Budgets, budgetNamed } from '../core/shared-budget.ts'
 import { WORKSPACE } from '../core/workspace.ts'
@@ -25,6 +26,8 @@ import { type ByokSum, type ByokSums, byokSums, NO_BYOK } from './byok-use.ts'
 /** The levels of a store, with all of them as they hold now. */
 export type LevelSource = AttributedLevels & {
   readonly tree: LevelTree
+  /** The tree by which keys are placed, where `tree` has a part of it alone. */
+  readonly placing?: LevelTree
   /** Reads what other processes have changed by now: operations that name a level may follow at once on the one that made it. */
   renew(): Promise<void>
 }
@@ -37,6 +40,8 @@ export interface KeySource {
   readonly credit: CreditBook
   /** Budgets of the configuration. */
   readonly budgets: Budgets
+  /** Those that the caller sees, and may name for a key; absent: all. */
+  readonly offered?: Budgets | undefined
   /** Organisations, workspaces and members; absent: no key has a place. */
   readonly levels?: LevelSource | undefined
   /** Word of the white label: part of every new secret. */
@@ -94,7 +99,7 @@ async function withIssuer<K extends ApiKey>(key: K, source: IssuerSource, find: 
 export function withPayers<K extends ApiKey>(key: K, { budgets = {}, levels }: Partial<Pick<KeySource, 'budgets' | 'levels'>>): K {
   if (key.issuer || key.levels) return key
   const drawing = key.parent === undefined || key.budget ? key : { ...key, budget: budgetNamed(key.parent, budgets) }
-  return levels ? placesIn(levels.tree).of(drawing) : drawing
+  return levels ? placesIn(levels.placing ?? levels.tree).of(drawing) : drawing
 }
 
 /** Costs that providers reported beyond the charge of the key, and the part of them that no other entry has settled, in USD. */
@@ -151,7 +156,7 @@ function keyEntry(key: ApiKey | StoredKey, { credit, clock }: Pick<KeySource, 'c
     expires_at: key.expiresAt === null ? null : new Date(key.expiresAt).toISOString(),
     creator_user_id: key.creator ?? null,
     external_user: null,
-    workspace_id: keyWorkspace(key),
+    ...placeFields(key),
     member_id: (key.issuer ?? key).levels?.members[0] ?? key.place?.member ?? null,
     role: unknown === undefined ? key.role : null,
     is_management_key: isManager(key),
@@ -189,6 +194,17 @@ const timeText = (at: number | null | undefined): string | null => (typeof at ==
 function previousEnd({ previous, expiresAt }: ApiKey, now: number): string | null {
   if (!previous || previous.until <= now) return null
   return timeText(expiresAt === null ? previous.until : Math.min(previous.until, expiresAt))
+}
+
+/** The place of a key, and the part that it governs. Management keys of the whole gateway are shown with the default workspace, as they always were. */
+export function placeFields(key: ApiKey): JsonObject {
+  const { place, levels } = key.issuer ?? key
+  return {
+    workspace_id: place?.organization === undefined ? keyWorkspace(key) : null,
+    organization_id: levels?.organization ?? place?.organization ?? null,
+    reach: reachWord(key),
+    scopes: key.scopes ? [...key.scopes] : null,
+  }
 }
 
 /** Those of the configuration first, in its order, then those of the store in the order of their making; issued ones as they may be used. */

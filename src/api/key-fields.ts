@@ -8,6 +8,7 @@ import { MAX_USD } from '../core/money.ts'
 import { nanoFromUsd } from '../core/money-text.ts'
 import { nameIn, plainName } from '../core/plain-name.ts'
 import { isRole, ROLES } from '../core/roles.ts'
+import { SCOPE_NAMES } from '../core/scopes.ts'
 import { SORT_KEYS } from '../core/sort-keys.ts'
 import { WINDOWS } from '../core/windows.ts'
 import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
@@ -98,6 +99,7 @@ export const TAKEN = {
   limit_reset: nullable(Type.Enum([...WINDOWS])),
   parent: nullable(Type.String({ minLength: 1, maxLength: 64 })),
   role: Type.Optional(Type.Enum([...ROLES])),
+  scopes: nullable(Type.Array(Type.Enum([...SCOPE_NAMES]), { minItems: 1, maxItems: SCOPE_NAMES.length })),
   disabled: Type.Optional(Type.Boolean()),
   expires_at: nullable(Type.String()),
   allowed_models: nullable(Type.Array(modelPattern, { minItems: 1, maxItems: MAX_MODELS })),
@@ -125,6 +127,7 @@ const READERS: Readonly<Record<KeyField, Reader>> = {
   limit_reset: (value) => ({ limitReset: parseReset(value) }),
   parent: (value) => ({ parent: typeof value === 'string' ? value : undefined }),
   role: (value) => (isRole(value) ? { role: value } : {}),
+  scopes: (value) => ({ scopes: Array.isArray(value) ? SCOPE_NAMES.filter((scope) => value.includes(scope)) : undefined }),
   disabled: (value) => ({ disabled: value === true }),
   expires_at: (value, now) => ({ expiresAt: typeof value === 'string' ? parseTime(value, now) : null }),
   allowed_models: (value) => ({ allowedModels: Array.isArray(value) ? value.map(String) : undefined }),

@@ -8,9 +8,11 @@ import { MAX_USD } from '../core/money.ts'
 import { nameIn, plainName } from '../core/plain-name.ts'
 import { keyPayer } from '../ledger/payer.ts'
 import type { KeyRecord, StoredKey } from '../store/keys.ts'
+import { type NamedPlace, PLACE_FIELDS, placeIn } from './key-body.ts'
 import { allKeys, withPayers } from './key-entry.ts'
 import { CLOSED, dollarNano, line, nullable, readFields, TAKEN } from './key-fields.ts'
-import { grantedEnd, requireChange, requireRoleChange } from './key-rights.ts'
+import { madePlace } from './key-place.ts'
+import { checkedScopes, grantedEnd, requireChange, requireRoleChange, requireScopes } from './key-rights.ts'
 import { BLANK_KEY, checkParent, type KeyChangeSource } from './keys.ts'
 import { type ApiReply, ok } from './reply.ts'
 
@@ -36,6 +38,7 @@ const IMPORTED = Type.Object(
       }),
     ),
     ...TAKEN,
+    ...PLACE_FIELDS,
   },
   CLOSED,
 )
@@ -63,6 +66,8 @@ const checkOne = checker(IMPORTED)
 
 interface Imported {
   readonly key: KeyRecord
+  /** Undefined where the row names no place. */
+  readonly named: NamedPlace | undefined
   /** Nano-dollars. */
   readonly usage: number
 }
@@ -77,6 +82,7 @@ type Outcome = 'created' | 'exists' | 'replaced'
 export async function importKeys(body: JsonObject, source: KeyChangeSource): Promise<ApiReply> {
   checkEnvelope(body)
   const rows = Array.isArray(body.keys) ? body.keys : []
+  await source.levels?.renew()
   const imported = parseAll(rows, source)
   const there = new Map(
     (await allKeys(source)).flatMap((key) => [key.hash, key.identity, key.previous?.hash ?? key.hash].map((by) => [by, key])),
@@ -127,6 +133,7 @@ function parseAll(rows: readonly unknown[], source: KeyChangeSource): Imported[]
 function parseOne(row: JsonObject, source: KeyChangeSource): Imported {
   checkOne(row)
   const { hash, name, label, usage, expires_at: end, ...fields } = row
+  const named = placeIn(row)
   const digest = String(hash)
   // A key that has ended elsewhere has ended here.
   const expiresAt = typeof end === 'string' ? importedEnd(end) : null
@@ -138,13 +145,15 @@ function parseOne(row: JsonObject, source: KeyChangeSource): Imported {
     ...changes,
     role,
     expiresAt: grantedEnd(source.caller, { role, expiresAt }),
+    scopes: checkedScopes(source.caller, role, changes.scopes),
+    ...madePlace(named, { role }, source),
     identity: digest,
     hash: digest,
     label: typeof label === 'string' ? maskIn(label) : `...${digest.slice(0, 8)}`,
     name: nameIn(String(name), 'name'),
   }
   checkParent(key, source, key)
-  return { key, usage: typeof usage === 'number' ? dollarNano(usage) : 0 }
+  return { key, named, usage: typeof usage === 'number' ? dollarNano(usage) : 0 }
 }
 
 const UTC = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]00:00)$/
@@ -196,11 +205,12 @@ async function chargeImported(key: KeyRecord, usage: number, source: KeyChangeSo
   )
 }
 
-async function replaced({ key }: Imported, source: KeyChangeSource): Promise<Outcome> {
+async function replaced({ key, named }: Imported, source: KeyChangeSource): Promise<Outcome> {
   const change = (found: StoredKey): KeyRecord => {
     requireChange(source.caller, found)
     requireRoleChange(source.caller, found, key.role)
-    return { ...key, previous: found.previous, label: found.label }
+    requireScopes(source.caller, found, key.scopes)
+    return { ...key, place: named ? key.place : found.place, previous: found.previous, label: found.label }
   }
   return (await source.store.change(key.hash, change, source.origin)) ? 'replaced' : 'exists'
 }

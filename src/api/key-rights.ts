@@ -1,17 +1,24 @@
 /** Rights of a caller over keys: it gives no more than it has, for no longer than it has it, and raises no key that it may use itself. */
 import { badField, Fault } from '../core/faults.ts'
 import { governs, includesRole, isManager, listed, ROLES, type Role } from '../core/roles.ts'
+import { coversScopes, type Scope } from '../core/scopes.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 
 /** A key as far as its rights over others go, and theirs over it. */
-export type RankedKey = Pick<ApiKey, 'identity' | 'role' | 'expiresAt' | 'shown'>
+export type RankedKey = Pick<ApiKey, 'identity' | 'role' | 'expiresAt' | 'shown' | 'scopes'>
 
 /** The operator at the command line, with the admin token or at the store. */
 export const OPERATOR_RIGHTS: RankedKey = { identity: '', role: 'owner', expiresAt: null }
 
-/** @throws Fault 403 for a key of a role that the caller may neither make nor change. */
-function requireGoverned(caller: RankedKey, role: Role): void {
-  if (governs(caller.role, role)) return
+/** @throws Fault 403 for a key of a role, or with scopes, that the caller may neither make nor change. */
+function requireGoverned(caller: RankedKey, { role, scopes }: Pick<RankedKey, 'role' | 'scopes'>): void {
+  if (governs(caller.role, role)) {
+    if (!isManager({ role }) || coversScopes(caller.scopes, scopes)) return
+    throw new Fault('forbidden', {
+      message: 'The key has scopes that its caller has not: it can be changed by keys with all of them',
+      metadata: { scopes: [...(caller.scopes ?? [])] },
+    })
+  }
   const roles = ROLES.filter((each) => governs(caller.role, each))
   const reach = roles.length === 0 ? 'makes and changes no keys' : `makes and changes keys of the roles ${listed(roles)} alone`
   throw new Fault('forbidden', {
@@ -20,12 +27,36 @@ function requireGoverned(caller: RankedKey, role: Role): void {
   })
 }
 
+/** Scopes of a key that is made: no more than its maker has. @throws Fault 400 naming the field. */
+export function checkedScopes(caller: RankedKey, role: Role, scopes: readonly Scope[] | undefined): readonly Scope[] | undefined {
+  if (!isManager({ role })) {
+    if (scopes) throw badField('scopes', 'a key of the role member manages nothing that scopes could narrow')
+    return undefined
+  }
+  if (coversScopes(caller.scopes, scopes)) return scopes
+  throw badField('scopes', `expected some of those of its maker: ${(caller.scopes ?? []).join(', ')}`)
+}
+
+/** Other scopes of a key; of the caller itself they become fewer alone. @throws Fault 400, 403. */
+export function requireScopes(caller: RankedKey, key: RankedKey, scopes: readonly Scope[] | undefined): void {
+  if (caller.identity !== key.identity) requireGoverned(caller, key)
+  checkedScopes(caller, key.role, scopes)
+}
+
+/**
+ * Roles of members that a caller gives, or changes something of: those that it could give a key. @param caller absent: the operator.
+ * @throws Fault 403.
+ */
+export function requireMemberRoles(caller: RankedKey | undefined, roles: readonly (Role | undefined)[]): void {
+  for (const role of roles) if (caller && role !== undefined && isManager({ role })) requireGoverned(caller, { role, scopes: undefined })
+}
+
 /**
  * The end of a key that is made: the one that is stated, and of a management key no later than that of its maker.
  * @throws Fault 400 naming the field, 403.
  */
 export function grantedEnd(caller: RankedKey, { role, expiresAt }: Pick<RankedKey, 'role' | 'expiresAt'>): number | null {
-  requireGoverned(caller, role)
+  requireGoverned(caller, { role, scopes: caller.scopes })
   return isManager({ role }) ? endWithin(caller, expiresAt) : expiresAt
 }
 
@@ -45,7 +76,7 @@ export function changedEnd(caller: RankedKey, key: RankedKey, expiresAt: number 
 
 /** Disabling, enabling, renaming and deleting. A key may do this to itself. @throws Fault 403. */
 export function requireChange(caller: RankedKey, key: RankedKey): void {
-  if (caller.identity !== key.identity) requireGoverned(caller, key.role)
+  if (caller.identity !== key.identity) requireGoverned(caller, key)
 }
 
 /**
@@ -60,8 +91,8 @@ export function requireRotation(caller: RankedKey, key: RankedKey): void {
 /** @throws Fault 400 for a role that the key cannot have, 403. */
 export function requireRoleChange(caller: RankedKey, key: RankedKey, role: Role): void {
   if (role === key.role) return
-  requireGoverned(caller, key.role)
-  requireGoverned(caller, role)
+  requireGoverned(caller, key)
+  requireGoverned(caller, { role, scopes: key.scopes })
   if (isManager(key) !== isManager({ role }))
     throw badField(
       'role',

@@ -5,7 +5,7 @@ import { keyAccounts } from '../ledger/payer.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { KeyRecord } from '../store/keys.ts'
 import { byokSums } from './byok-use.ts'
-import { type KeySource, keyAmounts, keyWorkspace } from './key-entry.ts'
+import { type KeySource, keyAmounts, placeFields } from './key-entry.ts'
 import { type ApiReply, ok } from './reply.ts'
 
 /** Amounts are USD. */
@@ -26,8 +26,7 @@ export async function readKey(
       is_management_key: isManager(key),
       is_provisioning_key: isManager(key),
       creator_user_id: key.creator ?? null,
-      workspace_id: keyWorkspace(key),
-      organization_id: (key.issuer ?? key).levels?.organization ?? null,
+      ...placeFields(key),
       // No region is set apart, and no model is free by the day.
       allowed_data_regions: ['global'],
       free_model_daily_requests: { limit: 0, used: 0, remaining: 0 },

@@ -4,6 +4,7 @@ import { badField, Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { MAX_USD } from '../core/money.ts'
 import { plainName } from '../core/plain-name.ts'
+import type { Reach } from '../core/reach.ts'
 import { isManager } from '../core/roles.ts'
 import { makeSecret } from '../core/secret.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
@@ -11,8 +12,17 @@ import { isKey, type KeyRecord, type StoredKey } from '../store/keys.ts'
 import { checkRotation, parseChanges, parseMaking, placeIn } from './key-body.ts'
 import { allKeys, type KeySource, keyEntries } from './key-entry.ts'
 import { dollarNano, type KeyChanges } from './key-fields.ts'
-import { placed } from './key-place.ts'
-import { changedEnd, grantedEnd, type RankedKey, requireChange, requireRoleChange, requireRotation } from './key-rights.ts'
+import { madePlace, placed } from './key-place.ts'
+import {
+  changedEnd,
+  checkedScopes,
+  grantedEnd,
+  type RankedKey,
+  requireChange,
+  requireRoleChange,
+  requireRotation,
+  requireScopes,
+} from './key-rights.ts'
 import type { ChangeSource } from './origin.ts'
 import { type ApiReply, ok } from './reply.ts'
 
@@ -42,6 +52,8 @@ export async function keyNamed(hash: string, source: Pick<KeySource, 'configured
 /** Input of the operations that make or change keys. */
 export interface KeyChangeSource extends KeySource, ChangeSource {
   readonly caller: RankedKey
+  /** The part of its caller; absent: the whole gateway. */
+  readonly within?: { readonly reach: Reach } | undefined
 }
 
 /**
@@ -50,12 +62,16 @@ export interface KeyChangeSource extends KeySource, ChangeSource {
  * @throws Fault 400 naming the field, 403 for a role that the caller may not give.
  */
 export async function createKey(body: JsonObject, source: KeyChangeSource): Promise<ApiReply> {
-  const { role = 'member', ...parsed } = parseMaking(body, source.clock.now())
-  const making = { ...parsed, role, expiresAt: grantedEnd(source.caller, { role, expiresAt: parsed.expiresAt }) }
+  const { role = 'member', scopes, ...parsed } = parseMaking(body, source.clock.now())
+  const granted = {
+    expiresAt: grantedEnd(source.caller, { role, expiresAt: parsed.expiresAt }),
+    scopes: checkedScopes(source.caller, role, scopes),
+  }
+  const making = { ...parsed, role, ...granted }
   checkParent(making, source, making)
   const named = placeIn(body)
   if (named) await source.levels?.renew()
-  const place = placed(named, {}, source)
+  const place = madePlace(named, { role }, source)
   const { secret, hash, label } = makeSecret(source.brand)
   const key = await source.store.put({ ...BLANK_KEY, ...making, ...place, identity: hash, hash, label }, source.origin)
   return { status: 201, body: { data: await shownKey(key, source), key: secret } }
@@ -90,6 +106,7 @@ export async function changeKey(hash: string, body: JsonObject, source: KeyChang
     requireChange(source.caller, found)
     const { role = found.role, expiresAt } = changes
     if (changes.role !== undefined) requireRoleChange(source.caller, found, changes.role)
+    if ('scopes' in changes) requireScopes(source.caller, found, changes.scopes)
     const end = expiresAt === undefined ? found.expiresAt : changedEnd(source.caller, { ...found, role }, expiresAt)
     checkParent(changes, source, found)
     checkIssued(changes, found)
@@ -165,7 +182,7 @@ export async function addCredit(hash: string, dollars: number, source: KeyChange
 /** @throws Fault 400 where the key is to draw on a budget that is not there, or is a key that spends nothing. */
 export function checkParent(
   { parent }: Pick<KeyRecord, 'parent'>,
-  { budgets }: KeySource,
+  { budgets: all, offered: budgets = all }: KeySource,
   { role, consent }: Pick<KeyRecord, 'role' | 'consent'>,
 ): void {
   if (parent === undefined) return

@@ -74,7 +74,8 @@ export function personEntry({ fields: { userId = '', name, role } }: Level): Jso
     // One name is kept, not its parts.
     first_name: name === userId ? null : name,
     last_name: null,
-    role: `org:${role ?? 'member'}`,
+    // Clients know these two.
+    role: role === 'admin' || role === 'owner' ? 'org:admin' : 'org:member',
   }
 }
 

@@ -20,6 +20,7 @@ import type { LevelWritten } from '../store/levels.ts'
 import { PAGING, pageBy } from './guardrails.ts'
 import { allKeys, type KeySource, type LevelSource } from './key-entry.ts'
 import { dollarNano } from './key-fields.ts'
+import { type RankedKey, requireMemberRoles } from './key-rights.ts'
 import { addedUsers, checkLevelBudget, levelChanges, makingLevel, refuseDefaultSlug, removedUsers } from './level-body.ts'
 import { budgetEntries, budgetEntry, levelEntry, personEntry } from './level-entry.ts'
 import type { ChangeSource } from './origin.ts'
@@ -33,7 +34,7 @@ export interface LevelsSource extends Pick<KeySource, 'store' | 'configured' | '
 
 type Group = Exclude<LevelKind, 'member'>
 
-type Changing = LevelsSource & ChangeSource & { /** The caller. */ readonly by?: string | null }
+type Changing = LevelsSource & ChangeSource & { /** The caller. */ readonly by?: string | null; readonly caller?: RankedKey }
 
 /** Tries of a change: each fails only because another one went through. */
 const MAX_TRIES = 100
@@ -112,6 +113,7 @@ export async function changeLevel(kind: LevelKind, name: string, body: JsonObjec
   const changes = levelChanges(kind, body)
   const next = await changed(kind, name, source, ({ id, fields }) => {
     if (defaultLevel(id) === undefined) refuseDefaultSlug(changes)
+    requireMemberRoles(source.caller, [fields.role, changes.role])
     return { ...fields, ...changes }
   })
   return ok({ data: levelEntry(next, source.levels.tree) })
@@ -148,6 +150,7 @@ export async function removeLevel(kind: LevelKind, name: string, source: Changin
   await levels.renew()
   const level = findLevel(kind, name, levels)
   if (defaultLevel(level.id)) throw badField('id', `the default ${NOUNS[kind]} cannot be removed`)
+  requireMemberRoles(source.caller, [level.fields.role])
   if (kind === 'workspace') await refuseLiveKeys(level, source)
   const removed = await levels.remove(level.id, Math.floor(clock.now()), origin)
   if (removed === 'occupied') throw badField('id', 'the organization has workspaces: remove these first')
@@ -266,13 +269,17 @@ export async function addMembers(kind: Group, name: string, body: JsonObject, so
   const { levels, by = null } = source
   await levels.renew()
   const group = findLevel(kind, name, levels)
+  requireMemberRoles(source.caller, [changes.role])
   const data: JsonObject[] = []
   for (const userId of users) {
     const found = levels.tree.member(group.id, userId)
     const member = found
       ? Object.keys(changes).length === 0
         ? found
-        : await changed('member', found.id, source, ({ fields }) => ({ ...fields, ...changes }))
+        : await changed('member', found.id, source, ({ fields }) => {
+            requireMemberRoles(source.caller, [fields.role, changes.role])
+            return { ...fields, ...changes }
+          })
       : await make(
           { kind: 'member', parent: group.id, fields: { ...NOTHING_SET, role: 'member', ...changes, name: userId, userId, createdBy: by } },
           source,
@@ -291,6 +298,7 @@ export async function removeMembers(kind: Group, name: string, body: JsonObject,
   let count = 0
   for (const userId of users) {
     const member = levels.tree.member(group.id, userId)
+    if (member) requireMemberRoles(source.caller, [member.fields.role])
     if (member && (await levels.remove(member.id, Math.floor(clock.now()), origin)) === 'removed') count++
   }
   return ok({ removed_count: count })

@@ -2,6 +2,7 @@
 import type { TSchema } from 'typebox'
 import { FAULTS, Fault, type FaultCode, faultBody } from '../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
+import type { OperationReach } from '../core/reach.ts'
 import { listed, permittedRoles, type RequiredRoles } from '../core/roles.ts'
 import type { DescribedBody, DescribedOperation, DescribedParameter, ExampleModels } from './described-operation.ts'
 import { format } from './parameters.ts'
@@ -63,9 +64,11 @@ export function openApi({ brand, version, tags, operations, named, models }: Des
 }
 
 function described(operation: DescribedOperation, named: ReadonlyMap<TSchema, string>, models: ExampleModels): JsonObject {
-  const { id, tag, summary, roles, csv, body, reply, streams } = operation
+  const { id, tag, summary, roles, reach, scope, csv, body, reply, streams } = operation
   const parameters = csv ? [...(operation.parameters ?? []), format] : operation.parameters
-  const description = [operation.description ?? '', rolesText(roles)].filter((line) => line !== '').join('\n\n')
+  const description = [operation.description ?? '', [rolesText(roles), REACH_TEXTS[reach]].filter((line) => line !== '').join(' ')]
+    .filter((line) => line !== '')
+    .join('\n\n')
   const content: JsonObject = { [reply.type ?? 'application/json']: { schema: plain(reply.schema, named) } }
   if (streams)
     content['text/event-stream'] = {
@@ -79,10 +82,19 @@ function described(operation: DescribedOperation, named: ReadonlyMap<TSchema, st
     summary,
     ...(description === '' ? {} : { description }),
     ...(roles === 'none' ? { security: [] } : { 'x-required-roles': permittedRoles(roles) }),
+    'x-reach': reach,
+    ...(scope === undefined ? {} : { 'x-required-scope': scope }),
     ...(parameters === undefined ? {} : { parameters: parameters.map((each) => parameter(each, models)) }),
     ...(body === undefined ? {} : { requestBody: requestBody(body, named) }),
     responses,
   }
+}
+
+/** Sentences on callers with a place. */
+const REACH_TEXTS: Readonly<Record<OperationReach, string>> = {
+  own: '',
+  place: 'A management key of an organization or a workspace has what lies at and below it; the rest is not there.',
+  gateway: 'It is about the whole gateway: closed to management keys of one organization or workspace.',
 }
 
 function rolesText(roles: RequiredRoles): string {

@@ -6,11 +6,13 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { AuditAction } from '../core/audit-entries.ts'
 import { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
+import type { OperationReach } from '../core/reach.ts'
 import type { RequiredRoles } from '../core/roles.ts'
+import type { Scope } from '../core/scopes.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { DescribedOperation } from './described-operation.ts'
 import type { ApiReply, BytesReply } from './reply.ts'
-import type { OperationSource } from './source.ts'
+import type { OperationSource, PlaceSource } from './source.ts'
 
 export type Answer = ApiReply | BytesReply
 
@@ -48,7 +50,15 @@ interface Routing {
   requires?(source: OperationSource): void
 }
 
-type Handler<C> = (call: C, source: OperationSource) => Promise<Answer> | Answer
+type Handler<C, Source = OperationSource> = (call: C, source: Source) => Promise<Answer> | Answer
+
+/** The bound of an operation, and the scope that it needs: one that is about more than what is the caller's own has both. */
+type Bound<Reach extends OperationReach> = { readonly reach: Reach } & (Reach extends 'own'
+  ? { readonly scope?: never }
+  : { readonly scope: Scope })
+
+/** Of an operation that is bounded by the place of its caller: the parts that are bounded so, and no others. */
+type SourceWithin<Reach extends OperationReach> = Reach extends 'place' ? PlaceSource : OperationSource
 
 export interface Operation extends DescribedOperation, Routing {
   /** All that it matches, with a group for each part. */
@@ -58,25 +68,29 @@ export interface Operation extends DescribedOperation, Routing {
   readonly handle: Handler<PathCall<string, RequiredRoles>>
 }
 
-type Declared<Path extends string, Roles extends RequiredRoles> = Omit<DescribedOperation, 'method' | 'path' | 'roles'> &
-  Routing & { readonly roles: Roles; readonly handle: Handler<PathCall<Path, Roles>> }
+type Declared<Path extends string, Roles extends RequiredRoles, Reach extends OperationReach> = Omit<
+  DescribedOperation,
+  'method' | 'path' | 'roles' | 'reach' | 'scope'
+> &
+  Routing &
+  Bound<Reach> & { readonly roles: Roles; readonly handle: Handler<PathCall<Path, Roles>, SourceWithin<Reach>> }
 
 const METHODS = { GET: 'get', POST: 'post', PUT: 'put', PATCH: 'patch', DELETE: 'delete' } as const
 type Method = keyof typeof METHODS
 
 /** @param route method and path, such as `GET /keys/{hash}`: under `/v1`, with parameters in braces. */
-export function operation<const Path extends `/${string}`, const Roles extends RequiredRoles>(
+export function operation<const Path extends `/${string}`, const Roles extends RequiredRoles, const Reach extends OperationReach>(
   route: `GET ${Path}`,
-  declared: Declared<Path, Roles>,
+  declared: Declared<Path, Roles, Reach>,
 ): Operation
 /** One that may change something states its entry in the audit log. */
-export function operation<const Path extends `/${string}`, const Roles extends RequiredRoles>(
+export function operation<const Path extends `/${string}`, const Roles extends RequiredRoles, const Reach extends OperationReach>(
   route: `${Exclude<Method, 'GET'>} ${Path}`,
-  declared: Declared<Path, Roles> & { readonly audit: Audited },
+  declared: Declared<Path, Roles, Reach> & { readonly audit: Audited },
 ): Operation
 export function operation(
   route: `${Method} ${string}`,
-  declared: Declared<string, RequiredRoles> & { readonly audit?: Audited },
+  declared: Omit<DescribedOperation, 'method' | 'path'> & Routing & { readonly audit?: Audited; readonly handle: Operation['handle'] },
 ): Operation {
   const [method, path = ''] = route.split(' ') as [Method, string]
   return { ...declared, method: METHODS[method], path, match: declared.match ?? pathPattern(path, declared.parameters) }

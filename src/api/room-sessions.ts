@@ -7,7 +7,8 @@ import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, ti
 import { GATEWAY_ORIGIN, type Origin } from '../core/audit-entries.ts'
 import type { Clock } from '../core/clock.ts'
 import { secretHash } from '../core/secret.ts'
-import { type AttributedKeys, isSession, OPENS_NOTHING, type PersonSignIn, type SessionKey, sessionName } from '../store/keys.ts'
+import type { PersonSignIn } from '../store/key-policy.ts'
+import { type AttributedKeys, isSession, OPENS_NOTHING, type SessionKey, sessionName } from '../store/keys.ts'
 
 /** Milliseconds that a session lasts at most, and without a request. */
 export const MAX_SESSION_MS = 12 * 3600_000

@@ -9,10 +9,11 @@ import type { Provider } from '../routing/catalog/types.ts'
 import type { FileStore, KeyFiles } from '../services/files/types.ts'
 import type { ActivitySource } from './activity.ts'
 import type { AuditReportSource } from './audit-report.ts'
+import type { Within } from './bounds/within.ts'
 import type { ByokSource } from './byok.ts'
 import type { ConfigurationSource } from './configuration.ts'
 import type { EndpointSource } from './endpoints.ts'
-import type { EventSource } from './events.ts'
+import type { EventReading, EventSource } from './events.ts'
 import type { FileForm } from './files.ts'
 import type { ReplaySource } from './generation-plan.ts'
 import type { GuardrailSource } from './guardrail-entry.ts'
@@ -44,6 +45,8 @@ export interface ManagementSource
     GuardrailTestSource {
   readonly levels: LevelSource
   readonly status: Pick<Status, 'read'>
+  /** Issuers of callers with tokens and certificates, as identities of members have them. */
+  readonly memberIssuers: readonly string[]
   readonly ledger: Pick<LedgerReader, 'find' | 'entries' | 'byokUse' | 'lastUses'>
   readonly clock: Pick<Clock, 'now' | 'monotonic' | 'after'>
   /** As for completions: bytes and levels of a body. */
@@ -74,6 +77,27 @@ export interface UploadSource {
   count(key: ApiKey): Promise<void>
   /** Writes the file of a form into the folder of the key as it arrives. @throws Fault 400 naming the field, 413, 415, 503. */
   receive(call: Upload, files: KeyFiles, form: FileForm): Promise<JsonObject>
+}
+
+/** Parts that no place bounds: what one of them shows or changes is the whole gateway's. */
+type WholeParts =
+  | 'auditKeys'
+  | 'findIn'
+  | 'status'
+  | 'configuration'
+  | 'presets'
+  | 'providers'
+  | 'uploads'
+  | 'buckets'
+  | 'signIn'
+  | 'recordSettings'
+
+/** Inputs of the operations that are bounded by the place of their caller (`bounds/index.ts`). */
+export interface PlaceSource extends Omit<OperationSource, WholeParts | 'events' | 'auditLog'> {
+  /** The part of its caller; absent of one that governs the whole gateway. */
+  readonly within?: Within
+  readonly events: EventReading['events']
+  readonly auditLog: Pick<OperationSource['auditLog'], 'page'>
 }
 
 export interface OperationSource extends ManagementSource, ChangeSource, Pick<AccessSource, 'guardrailsFor' | 'modelCount'> {

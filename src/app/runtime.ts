@@ -25,9 +25,8 @@ import { buildCatalog, type Catalog } from '../routing/catalog/catalog.ts'
 import { Discovery } from '../routing/catalog/discovery.ts'
 import { BodyMemory, defaultBodyMemory } from '../server/body-memory.ts'
 import { ClientAddresses, proxyWarning } from '../server/client-address.ts'
-import { consentBuckets, consentPages } from '../server/consent.ts'
+import { consentBuckets } from '../server/consent.ts'
 import { corsFor } from '../server/cors.ts'
-import { referencePages } from '../server/docs-routes.ts'
 import { createPlanRecorder } from '../server/exchange-recorder.ts'
 import { createUploads } from '../server/file-routes.ts'
 import { Gateway, type Serving } from '../server/gateway.ts'
@@ -37,7 +36,6 @@ import { operations } from '../server/operations.ts'
 import { Overload, systemLoop } from '../server/overload.ts'
 import { passThroughRecords } from '../server/pass-through-records.ts'
 import { shedInto } from '../server/refusals.ts'
-import { resourceMetadata } from '../server/resource-metadata.ts'
 import { socketServing } from '../server/sockets/socket-serving.ts'
 import { trustedCertificate } from '../server/tls/client-certificate.ts'
 import { KeyEncryption } from '../services/byok/key-encryption.ts'
@@ -57,9 +55,10 @@ import { HealthChecks } from './health-checks/health-checks.ts'
 import { OwnStatus } from './process-status.ts'
 import { discoveredListing, listingReports } from './provider-listing.ts'
 import { reportKept, reportReloaded } from './reload-report.ts'
+import { servedPages } from './served-pages.ts'
 import { chainSettings, keyLookup } from './settings.ts'
 import { ShedReports } from './shed-reports.ts'
-import { TokenIssuers } from './token-issuers.ts'
+import { memberIssuers, TokenIssuers } from './token-issuers.ts'
 import { programVersion } from './version.ts'
 
 export class Runtime {
@@ -306,6 +305,7 @@ export class Runtime {
       configured: this.keys,
       budgets: config.budgets,
       levels: source.store.levels,
+      memberIssuers: memberIssuers(config),
       signIn: config.signIn,
       buckets: this.consentBuckets,
       credit: this.dependencies.credit,
@@ -357,12 +357,7 @@ export class Runtime {
     }
     const settings = chainSettings(config, catalog, keys, beside)
     const { callers, guardrails, policies } = settings
-    // Few requests need it, so the start does not wait for it.
-    const reference = referencePages(async () =>
-      (await import('./reference.ts')).referenceDocument({ brand: config.brand.word, models: catalog.models }),
-    )
-    const consent = consentPages(this.management)
-    const metadata = resourceMetadata(config)
+    const pages = servedPages({ config, catalog, management: this.management, failures: dependencies.failures })
     const { cors, costHeader, publicUrl } = config.server
     return {
       sockets: socketServing(config, callers, dependencies),
@@ -381,7 +376,7 @@ export class Runtime {
         uploads: createUploads(this.files, config.store.files.maxFile, dependencies.admission),
         management: this.management,
       }),
-      pages: (request) => reference(request) ?? consent(request) ?? metadata(request),
+      pages,
       passThrough: new PassThroughRoutes(async () => {
         const { PassThroughHandler } = await import('../pipeline/pass-through/handler.ts')
         return new PassThroughHandler(

@@ -8,7 +8,7 @@ import { claimNames } from '../pipeline/policy/policy-setting.ts'
 import { CertificateCallers } from '../pipeline/request/authentication/certificate-callers.ts'
 import type { RuleTerms } from '../pipeline/request/authentication/member-key.ts'
 import { TokenCallers } from '../pipeline/request/authentication/token-callers.ts'
-import { readCertificate } from '../services/issuers/certificate-reader.ts'
+import { certificateIssuers, readCertificate } from '../services/issuers/certificate-reader.ts'
 import { KnownKeys } from '../services/issuers/known-keys.ts'
 import { TokenVerifier } from '../services/issuers/token-verifier.ts'
 
@@ -59,6 +59,12 @@ export class TokenIssuers {
     this.keys.keep([])
   }
 }
+
+/** Issuers of callers with tokens and certificates, as identities of members have them. */
+export const memberIssuers = ({ issuers, certificates }: Pick<Config, 'issuers' | 'certificates'>): string[] => [
+  ...issuers.map(({ issuer }) => issuer),
+  ...(certificates ? certificateIssuers(certificates) : []),
+]
 
 type Rule = Config['issuers'][number]['rules'][number]
 

@@ -12,6 +12,8 @@ export interface KeyFieldFlags {
   role?: string
   management?: boolean
   workspace?: string
+  organization?: string
+  scope?: string
   member?: string
   expires?: string
   models?: string
@@ -38,6 +40,7 @@ const READERS: Readonly<Record<KeyField, Reader | 'verb' | 'set'>> = {
   limit_reset: reading('reset'),
   parent: reading('parent'),
   role: keyRole,
+  scopes: reading('scope', words),
   disabled: 'verb',
   expires_at: reading('expires'),
   allowed_models: reading('models', words),
@@ -52,7 +55,11 @@ const READERS: Readonly<Record<KeyField, Reader | 'verb' | 'set'>> = {
 }
 
 /** Fields that the configuration names otherwise. */
-const PLACE_READERS: Readonly<Record<string, Reader>> = { workspace_id: reading('workspace'), member_id: reading('member') }
+const PLACE_READERS: Readonly<Record<string, Reader>> = {
+  workspace_id: reading('workspace'),
+  member_id: reading('member'),
+  organization_id: reading('organization'),
+}
 
 /** The fields of a body that the options name; what is not given is left to its default, or as it is. @throws Fault naming the option. */
 export function keyFields(flags: KeyFieldFlags): JsonObject {

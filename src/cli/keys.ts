@@ -242,7 +242,7 @@ function keyTable(keys: readonly JsonObject[], now: number): string {
       String(key.name).replace(/\s+/g, ' '),
       String(key.hash).slice(0, 12),
       String(key.label),
-      typeof key.role === 'string' ? key.role : 'unknown',
+      roleText(key),
       keyState(key, now),
       money(key.limit, 'none'),
       typeof key.limit_reset === 'string' ? (PER[key.limit_reset] ?? key.limit_reset) : '',
@@ -259,6 +259,13 @@ function keyTable(keys: readonly JsonObject[], now: number): string {
 /** Source of the key, or the key that issued it through sign-in. */
 function originText({ source, parent_hash: parent }: JsonObject, names: ReadonlyMap<string, string>): string {
   return typeof parent === 'string' ? `issued by ${names.get(parent) ?? parent.slice(0, 12)}` : String(source)
+}
+
+/** The role with what narrows it: where it governs, and its scopes. */
+function roleText({ role, reach, scopes }: JsonObject): string {
+  if (typeof role !== 'string') return 'unknown'
+  const where = reach === 'workspace' || reach === 'organization' ? ` of one ${reach}` : ''
+  return `${role}${where}${Array.isArray(scopes) ? ` (${scopes.join(', ')})` : ''}`
 }
 
 const PER: Readonly<Record<string, string>> = { daily: 'day', weekly: 'week', monthly: 'month' }

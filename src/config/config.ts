@@ -13,6 +13,7 @@ import { pluginsConfig } from './plugins.ts'
 import { type Resolved, resolved } from './resolved.ts'
 import { discovery, type provider } from './schema/providers.ts'
 import { configSchema, type RawConfig, type RawModels } from './schema/root.ts'
+import { scimConfig } from './scim.ts'
 import { telemetryConfig } from './telemetry.ts'
 
 export interface WrittenText {
@@ -85,6 +86,7 @@ export function buildConfig(checked: Checked) {
         tls: tlsSettings(server.tls, file),
       }),
     },
+    scim: scimConfig(settings.scim),
     provider: settings.provider as ProviderPreferences | undefined,
     // Where a start writes a token of its own; absent where the store is in memory.
     admin: {

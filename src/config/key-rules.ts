@@ -1,5 +1,6 @@
 /** Rules of keys that the schema cannot state, and of all that has the settings of a key. */
 import { ENDPOINT_LISTS } from '../routing/criteria/index.ts'
+import { writtenRole } from './keys.ts'
 import type { Path } from './problems.ts'
 import type { References } from './references.ts'
 import type { RawConfig } from './schema/root.ts'
@@ -9,7 +10,9 @@ import { hint } from './suggest.ts'
 /** Form of the identities of keys of the store and of callers with tokens. */
 const DIGEST = /^[0-9a-f]{64}$/
 
-type RawTerms = Pick<NonNullable<NonNullable<RawConfig['auth']>['keys']>[number], 'provider' | 'allowed_models'>
+type RawKey = NonNullable<NonNullable<RawConfig['auth']>['keys']>[number]
+type RawTerms = Pick<RawKey, 'provider' | 'allowed_models' | 'role' | 'organization' | 'workspace' | 'scopes'> &
+  Partial<Pick<RawKey, 'management'>>
 
 export function checkKeys(raw: RawConfig, main: Source): void {
   const names = new Set<string>()
@@ -36,12 +39,25 @@ export function checkKeyReferences(raw: RawConfig, main: Source, references: Ref
 }
 
 /** Names of providers and models in the settings of a key, or of the callers that a rule of an issuer maps. */
-export function checkTerms({ provider, allowed_models: models }: RawTerms, at: Path, references: References, main: Source): void {
+export function checkTerms(terms: RawTerms, at: Path, references: References, main: Source): void {
+  const { provider, allowed_models: models } = terms
+  checkBounds(terms, at, main)
   checkPreferences(provider, [...at, 'provider'], references, main)
   for (const [place, slug] of (models ?? []).entries()) {
     if (!slug.includes('*') && !references.hasModel(slug))
       main.report([...at, 'allowed_models', place], `no such model${hint(slug, [...references.slugs])}`)
   }
+}
+
+/** Bounds of management keys. */
+function checkBounds({ organization, workspace, scopes, ...terms }: RawTerms, at: Path, main: Source): void {
+  const calls = writtenRole(terms) === 'member'
+  if (organization !== undefined && calls)
+    main.report([...at, 'organization'], 'only a management key has an organization in the place of a workspace, expected workspace')
+  if (organization !== undefined && workspace !== undefined)
+    main.report([...at, 'organization'], 'expected either an organization or a workspace')
+  if (scopes !== undefined && calls)
+    main.report([...at, 'scopes'], 'a key of the role member manages nothing that scopes could narrow, expected none')
 }
 
 export function checkPreferences(preferences: RawConfig['provider'], path: Path, references: References, main: Source): void {

@@ -144,12 +144,15 @@ export function apiKeyTerms(key: WrittenTerms, { limits, budgets }: SharedSettin
     ...(key.providerIds === undefined ? {} : { providerIds: key.providerIds }),
     ...(key.errorCode === undefined ? {} : { errorCode: key.errorCode }),
     ...(key.captureContent ? { captureContent: true } : {}),
-    ...(key.workspace === undefined && key.member === undefined ? {} : { place: writtenPlace(key) }),
+    ...(key.scopes === undefined ? {} : { scopes: key.scopes }),
+    ...(PLACE.some((name) => key[name] !== undefined) ? { place: writtenPlace(key) } : {}),
     ...(key.tags === undefined ? {} : { tags: key.tags }),
     ...(key.parent === undefined ? {} : { parent: key.parent, budget: budgetNamed(key.parent, budgets) }),
   }
 }
 
-function writtenPlace({ workspace, member }: Pick<WrittenTerms, 'workspace' | 'member'>): KeyPlace {
-  return { ...(workspace === undefined ? {} : { workspace }), ...(member === undefined ? {} : { member }) }
+const PLACE = ['organization', 'workspace', 'member'] as const
+
+function writtenPlace(terms: Pick<WrittenTerms, (typeof PLACE)[number]>): KeyPlace {
+  return Object.fromEntries(PLACE.flatMap((name) => (terms[name] === undefined ? [] : [[name, terms[name]]])))
 }

@@ -20,6 +20,7 @@ import { checkConnection } from './provider-connections.ts'
 import { checkQuirks } from './quirk-rules.ts'
 import { lacksModels, type ModelFile, type ModelFiles, References } from './references.ts'
 import type { RawConfig, RawModels, RawProvider } from './schema/root.ts'
+import { checkScim } from './scim.ts'
 import type { Source } from './source.ts'
 import { hint } from './suggest.ts'
 import { milliseconds } from './units.ts'
@@ -40,6 +41,7 @@ export function checkRules(raw: RawConfig, main: Source, files: ModelFiles, look
   main.check(() => checkStore(raw, main))
   main.check(() => checkExports(raw, main))
   main.check(() => checkSinks(raw, main))
+  main.check(() => checkScim(raw, main))
   main.check(() => checkEvents(raw, main))
   main.check(() => checkGuardrails(raw, main, references))
   main.check(() => checkPolicies(raw, main, references))

@@ -11,6 +11,7 @@ export const ACTOR_KINDS = [
   'management_key',
   'key',
   'member',
+  'identity_provider',
   'admin_token',
   'command_line',
   'configuration',

@@ -9,6 +9,7 @@ export const KEY_FIELDS = {
   limit_reset: 'The limit counts the spend of the current UTC day, week (from Monday) or month.',
   parent: 'Name of an entry of `budgets`: the key draws on it together with others, beside its own limit.',
   role: 'Rights of the key. `member` generates; the others manage, and cannot generate.',
+  scopes: 'Of a management key: what it opens of all that its role has. If unset: all of it.',
   disabled: 'True: the key is refused with 401.',
   expires_at: 'From this time on, the key is refused with 401.',
   allowed_models: 'Only these models; `*` stands for any text.',

@@ -3,6 +3,7 @@
  * limit all that lies below it (docs/decisions/0096-levels-as-records.md).
  */
 import { ACCOUNT_KINDS, type AccountKind } from './account-kinds.ts'
+import type { JsonObject } from './json.ts'
 import { plainName } from './plain-name.ts'
 import type { BUDGET_WINDOWS } from './shared-budget.ts'
 import type { SortKey } from './sort-keys.ts'
@@ -39,7 +40,32 @@ export interface LevelRates {
   readonly streams?: number
 }
 
-export const MEMBER_ROLES = ['admin', 'member'] as const
+/** Beside `member`, of people who sign in to the control room: what they govern is the level of their membership. */
+export const MEMBER_ROLES = ['admin', 'member', 'viewer', 'billing', 'owner'] as const
+
+/** A group of an identity provider, whose members a level has. */
+export interface ProvisionedGroup {
+  readonly displayName: string
+  /** Id at the identity provider. */
+  readonly externalId?: string
+  /** True: the workspace was made for it, and follows its name. */
+  readonly isOwner?: boolean
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number
+  readonly updatedAt: number
+}
+
+/** Facts of a level that an identity provider has written (docs/scim.md). */
+export interface Provisioned {
+  /** Of members: attributes that no other field has. */
+  readonly attributes?: JsonObject
+  /** Of members: the identity provider has removed the person, who is refused and no longer shown to it. */
+  readonly isRemoved?: boolean
+  /** Of members: ids of the groups that they are in here. */
+  readonly groups?: readonly string[]
+  /** Of workspaces and organisations: groups by their id. */
+  readonly groupRecords?: Readonly<Record<string, ProvisionedGroup>>
+}
 
 /** Fields of a level beside those that the store finds it by. */
 export interface LevelFields {
@@ -64,6 +90,7 @@ export interface LevelFields {
   readonly rates: LevelRates
   /** User or key that made it; null where that is not known. */
   readonly createdBy: string | null
+  readonly provisioned?: Provisioned
 }
 
 export interface Level {
@@ -99,6 +126,8 @@ export const personName = (userId: string): string => plainName(userId).trim().n
 
 /** Names of the levels of a key. */
 export interface KeyPlace {
+  /** Of a management key in the place of a workspace: id or slug of the organization that it governs. */
+  readonly organization?: string
   /** Id or slug; absent: the default workspace. */
   readonly workspace?: string
   /** Id of a member of the workspace or of its organisation, or the name that an identity provider has for one. */
@@ -124,7 +153,7 @@ export interface LevelRate {
 
 /** The levels of a key, as its place names them. */
 export interface KeyLevels {
-  /** Ids; the members are of one person, in the workspace and in the organisation. */
+  /** Ids; the members are of one person, in the workspace and in the organisation. '' of a key of an organization. */
   readonly workspace: string
   readonly organization: string
   readonly members: readonly string[]
@@ -132,6 +161,8 @@ export interface KeyLevels {
   readonly user?: string
   /** Why its callers are refused; undefined where they are not. */
   readonly refusal?: string
+  /** True: its place is not there. It lies below nothing, whatever the ids are. */
+  readonly isMissing?: true
   /** The nearest first. */
   readonly rates: readonly LevelRate[]
   /** The model of requests that name none. */
@@ -168,10 +199,13 @@ const DEFAULTS: readonly Level[] = [
 /** A default level as it is before its first change. */
 export const defaultLevel = (id: string): Level | undefined => DEFAULTS.find((level) => level.id === id)
 
+const belowPlace = (kind: LevelKind, parent: string): string => `${kind} ${parent}`
+
 /** All levels that are there, found by id and by name. */
 export class LevelTree {
   private readonly byId = new Map<string, Level>()
   private readonly byHandle = new Map<string, Level>()
+  /** Ids by the kind and the level above: an organisation has few workspaces beside many members. */
   private readonly below = new Map<string, Set<string>>()
   private readonly counts = new Map<LevelKind, number>()
   /** Another number after every change. */
@@ -190,8 +224,9 @@ export class LevelTree {
     this.counts.set(level.kind, this.count(level.kind) + 1)
     this.byHandle.set(levelHandle(level), level)
     if (level.parent === null) return
-    const siblings = this.below.get(level.parent) ?? new Set<string>()
-    this.below.set(level.parent, siblings.add(level.id))
+    const place = belowPlace(level.kind, level.parent)
+    const siblings = this.below.get(place) ?? new Set<string>()
+    this.below.set(place, siblings.add(level.id))
   }
 
   remove(id: string): void {
@@ -203,7 +238,7 @@ export class LevelTree {
     const handle = levelHandle(level)
     // Another level may have taken its name in the same reading.
     if (this.byHandle.get(handle) === level) this.byHandle.delete(handle)
-    if (level.parent !== null) this.below.get(level.parent)?.delete(id)
+    if (level.parent !== null) this.below.get(belowPlace(level.kind, level.parent))?.delete(id)
   }
 
   clear(): void {
@@ -240,7 +275,7 @@ export class LevelTree {
 
   /** Levels of a kind, the oldest first, with the default one. @param parent of theirs; absent: of all. */
   list(kind: LevelKind, parent?: string): Level[] {
-    const ids = parent === undefined ? this.byId.keys() : (this.below.get(parent) ?? [])
+    const ids = parent === undefined ? this.byId.keys() : (this.below.get(belowPlace(kind, parent)) ?? [])
     const found: Level[] = []
     for (const id of ids) {
       const level = this.byId.get(id)

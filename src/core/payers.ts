@@ -30,5 +30,12 @@ export const NEAREST_PAYER = {
   postgres: `split_part(payer, '${PAYER_SEPARATOR}', 1)`,
 } as const
 
+/** True for a row with a payer among those of its column. @param column null or '' where it has none. */
+export const HAS_PAYER = {
+  /** The identity is the value of the condition. */
+  sqlite: (column: string): string =>
+    `instr('${PAYER_SEPARATOR}' || ifnull(${column}, '') || '${PAYER_SEPARATOR}', '${PAYER_SEPARATOR}' || ? || '${PAYER_SEPARATOR}') > 0`,
+} as const
+
 /** The payers in a column of PostgreSQL, as an array that is empty for an empty text. */
 export const payersColumn = (column: string): string => `string_to_array(${column}, '${PAYER_SEPARATOR}')`

@@ -3,6 +3,8 @@
  * each rule of an identity provider. See docs/decisions/0089-roles.md.
  */
 import { Fault } from './faults.ts'
+import { callerReach, type OperationReach, type PlacedHolder } from './reach.ts'
+import { includesScope, type Scope } from './scopes.ts'
 
 /** From the least to the greatest. `viewer` and `billing` stand beside each other: neither includes the other. */
 export const ROLES = ['member', 'viewer', 'billing', 'admin', 'owner'] as const
@@ -51,8 +53,18 @@ export type RequiredRoles = 'none' | 'any' | readonly [Role, ...Role[]]
 export type Visitors = 'operator' | readonly [Role, ...Role[]]
 
 /** The caller of an operation, as far as its rights go. */
-export interface RoleHolder {
+export interface RoleHolder extends PlacedHolder {
   readonly role: Role
+  /** Absent: all that its role has. */
+  readonly scopes?: readonly Scope[] | undefined
+}
+
+/** Requirements of an operation. */
+export interface Right {
+  readonly roles: RequiredRoles
+  readonly reach: OperationReach
+  /** Of one that is not about what is the caller's own; null where no scope opens it. */
+  readonly scope?: Scope | null | undefined
 }
 
 /** True if the caller manages, and calls no models. */
@@ -63,6 +75,35 @@ export function isManager({ role }: RoleHolder): boolean {
 /** True if the caller may call an operation. All checks of a right come here, so that a right within a part of the gateway has one place. */
 export function isPermitted({ role }: RoleHolder, required: RequiredRoles): boolean {
   return typeof required === 'string' || required.some((each) => includesRole(role, each))
+}
+
+/** True if the caller may call the operation: its role, the bound of its place and its scopes all open it. */
+export function mayCall(holder: RoleHolder, { roles, reach, scope }: Right): boolean {
+  return isPermitted(holder, roles) && (reach !== 'gateway' || !callerReach(holder)) && hasScope(holder, scope)
+}
+
+function hasScope({ scopes }: RoleHolder, scope: Scope | null | undefined): boolean {
+  if (scope === null) return scopes === undefined
+  return scope === undefined || includesScope(scopes, scope)
+}
+
+/** @throws Fault 403 that names what the caller lacks. */
+export function requireRight(holder: RoleHolder, right: Right): void {
+  requireRole(holder, right.roles)
+  const reach = right.reach === 'gateway' ? callerReach(holder) : undefined
+  if (reach)
+    throw new Fault('forbidden', {
+      message: `This operation is about the whole gateway: a management key of one ${reach.kind} cannot perform it`,
+      metadata: { reach: reach.kind, required_reach: 'gateway' },
+    })
+  const { scope } = right
+  if (hasScope(holder, scope)) return
+  const scopes = [...(holder.scopes ?? [])]
+  const wanted = scope ? `needs the scope ${scope}` : 'is closed to keys with scopes'
+  throw new Fault('forbidden', {
+    message: `This operation ${wanted}: this key has ${listed(scopes)}`,
+    metadata: { scopes, required_scope: scope ?? null },
+  })
 }
 
 /** All roles that an operation is open to, from the least to the greatest. */

@@ -14,6 +14,8 @@ export interface ChargeQuery {
   readonly until: number
   /** Groups that stand apart. */
   readonly by: readonly ChargeGroup[]
+  /** Identities; absent: all keys. Entries are those of all keys either way. */
+  readonly keys?: readonly string[]
 }
 
 /** A sum of settled generations; '' and 0 stand for what does not stand apart. */
@@ -67,13 +69,17 @@ const NO_CHARGE: Omit<ChargeSum, keyof DayCounts | 'requests' | 'failed' | 'cost
 export class ChargeSums {
   private readonly sums = new Map<string, ChargeSum>()
   private readonly by: readonly ChargeGroup[]
+  private readonly keys: ReadonlySet<string> | undefined
 
-  constructor(by: readonly ChargeGroup[]) {
+  /** @param keys of the rows that count; absent: all. */
+  constructor(by: readonly ChargeGroup[], keys?: readonly string[]) {
     this.by = by
+    this.keys = keys && new Set(keys)
   }
 
   /** @param row what does not stand apart is left out. @throws Fault 400 where there are too many. */
   add(row: Partial<ChargeSum> & Pick<ChargeSum, 'requests' | 'failed' | 'cost' | keyof DayCounts>): void {
+    if (this.keys && !this.keys.has(row.key ?? '')) return
     const name = this.by.map((group) => row[group] ?? '').join('\n')
     let sum = this.sums.get(name)
     if (!sum) {

@@ -2,6 +2,7 @@
 import type { Origin } from '../core/audit-entries.ts'
 import { methodNames } from '../core/forwarded.ts'
 import type { EntryKind, EntryRefusal, LedgerEntry, Move, NewEntry } from '../core/ledger-entries.ts'
+import type { LedgerPart } from './types.ts'
 
 export interface EntryQuery {
   /** `number` of the entry behind which the page begins; 0 begins. */
@@ -11,6 +12,7 @@ export interface EntryQuery {
   readonly limit: number
   /** Identity. */
   readonly key?: string | undefined
+  readonly within?: LedgerPart | undefined
   readonly kind?: EntryKind | undefined
   readonly id?: string | undefined
   /** Only those about this generation; with its key, so that no more than the entries of a key are read. */

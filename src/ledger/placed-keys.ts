@@ -13,6 +13,7 @@ import {
   ORGANIZATION,
   personName,
 } from '../core/levels.ts'
+import { isBounded } from '../core/reach.ts'
 import { isManager } from '../core/roles.ts'
 import { budgetUnder, type SharedBudget, sharedBudget } from '../core/shared-budget.ts'
 import type { SortKey } from '../core/sort-keys.ts'
@@ -46,7 +47,7 @@ export function placesIn(tree: LevelTree): PlacedKeys {
 }
 
 export class PlacedKeys {
-  private readonly tree: LevelTree
+  readonly tree: LevelTree
   /** Of the tree, as it is made of. */
   private version: number
   /** Made of the levels that there are now. */
@@ -130,7 +131,7 @@ export class PlacedKeys {
   }
 
   private find(place: KeyPlace): FoundPlace {
-    const text = JSON.stringify([place.workspace, place.member, place.isAnyone])
+    const text = JSON.stringify([place.workspace, place.member, place.isAnyone, place.organization])
     let found = this.places.get(text)
     if (!found) {
       found = this.look(place)
@@ -139,8 +140,10 @@ export class PlacedKeys {
     return found
   }
 
-  private look({ workspace: named, member: who, isAnyone }: KeyPlace): FoundPlace {
+  private look(place: KeyPlace): FoundPlace {
+    const { workspace: named, member: who, isAnyone } = place
     const { tree } = this
+    if (place.organization !== undefined) return this.ofOrganization(place.organization)
     const workspace = tree.named('workspace', named ?? WORKSPACE)
     if (!workspace) return nowhere(`The workspace ${named} of this caller does not exist`)
     const organization = tree.get('organization', workspace.parent ?? '')
@@ -174,6 +177,14 @@ export class PlacedKeys {
     }
   }
 
+  /** Of a management key that governs an organization. */
+  private ofOrganization(named: string): FoundPlace {
+    const organization = this.tree.named('organization', named)
+    if (!organization) return nowhere(`The organization ${named} of this caller does not exist`)
+    const levels = { workspace: '', organization: organization.id, members: [], rates: [] }
+    return { levels, budget: undefined, sort: undefined, ofManager: disabledIn([organization]) }
+  }
+
   /** The member that is named, and the same person in the organisation. */
   private members(who: string, { workspace, organization, isAnyone }: Line): Level[] {
     const { tree } = this
@@ -202,11 +213,11 @@ export class PlacedKeys {
 }
 
 /** True where it names no level that has to be there. */
-const isNowhere = ({ place }: ApiKey): boolean => place === undefined || (place.isAnyone === true && place.workspace === undefined)
+const isNowhere = ({ place }: ApiKey): boolean => place === undefined || (place.isAnyone === true && !isBounded(place))
 
 /** Of a caller whose place is not there: it is refused, and spends nothing. */
 function nowhere(refusal: string): FoundPlace {
-  const levels = { workspace: WORKSPACE, organization: ORGANIZATION, members: [], refusal, rates: [] }
+  const levels = { workspace: WORKSPACE, organization: ORGANIZATION, members: [], refusal, isMissing: true as const, rates: [] }
   return { levels, budget: undefined, sort: undefined, ofManager: refusal }
 }
 

@@ -143,6 +143,14 @@ export interface OpenWindows {
   readonly sums: Readonly<Record<LimitReset, bigint>>
 }
 
+/** A part of the ledger: what is of one of these keys, or was charged to this account as well. */
+export interface LedgerPart {
+  /** Identities. */
+  readonly keys: readonly string[]
+  /** Identity of an account above keys. */
+  readonly account: string
+}
+
 /** Which generations a search wants; what is absent is not looked at. */
 export interface GenerationSearch {
   /** Milliseconds since the epoch of the admission: from here on, and before there. */
@@ -150,6 +158,7 @@ export interface GenerationSearch {
   readonly until: number
   /** Identity. */
   readonly key?: string | undefined
+  readonly within?: LedgerPart | undefined
   /** Slug that served. */
   readonly model?: string | undefined
   /** Display name. */

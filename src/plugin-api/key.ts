@@ -4,6 +4,7 @@ import type { JsonObject } from '../core/json.ts'
 import type { Tags } from '../core/key-fields.ts'
 import type { KeyLevels, KeyPlace } from '../core/levels.ts'
 import type { Role } from '../core/roles.ts'
+import type { Scope } from '../core/scopes.ts'
 import type { SharedBudget } from '../core/shared-budget.ts'
 import type { Window } from '../core/windows.ts'
 import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
@@ -61,7 +62,9 @@ export interface ApiKey {
   readonly errorCode?: ErrorCodes | undefined
   /** Words of its requests and answers go into their spans. */
   readonly captureContent?: boolean
-  /** Its place in the organisation; absent: the default workspace. */
+  /** Of a management key: what it opens of all that its role has; absent: all of it. */
+  readonly scopes?: readonly Scope[] | undefined
+  /** Its place in the organisation; absent: the default workspace, and of a management key the whole gateway. */
   readonly place?: KeyPlace | undefined
   /** The levels of its place, where the key is known with those that there are now. */
   readonly levels?: KeyLevels

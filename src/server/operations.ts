@@ -1,4 +1,5 @@
 /** Operations that are not generations, found in the list of them by path and method. */
+import { boundedSource } from '../api/bounds/index.ts'
 import { csvReply, wantsCsv } from '../api/csv.ts'
 import { catalogFor } from '../api/key-catalog.ts'
 import type { Call, Operation } from '../api/operation.ts'
@@ -6,7 +7,7 @@ import type { ApiReply } from '../api/reply.ts'
 import type { ManagementSource, OperationSource } from '../api/source.ts'
 import { Fault } from '../core/faults.ts'
 import { isEncrypted } from '../core/request-scheme.ts'
-import { isManager, isPermitted, type Role, requireRole } from '../core/roles.ts'
+import { isManager, mayCall, type RoleHolder, requireRight } from '../core/roles.ts'
 import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
 import type { GuardrailSetting } from '../pipeline/guard/guardrail-setting.ts'
 import { budgetsFor, holdsFor, termsFor } from '../pipeline/guard/guardrail-terms.ts'
@@ -59,14 +60,14 @@ export function operations(served: ServedOperations): Operations {
     if (!operation) throw new Fault('method_not_allowed', { headers: { Allow: operationMethods(matching) } })
     if (operation.roles === 'none') return answer(operation, request, { source })
     const key = await findCaller(request)
-    requireRole(key, operation.roles)
+    requireRight(key, operation)
     return answer(operation, request, { source, key })
   }
 }
 
-/** Operations that a role may call, by method and path, such as `GET /v1/keys`. */
-export async function operationsFor(role: Role): Promise<string[]> {
-  const open = (await allOperations()).filter(({ roles }) => isPermitted({ role }, roles))
+/** Operations that a key may call, by method and path, such as `GET /v1/keys`. */
+export async function operationsFor(holder: RoleHolder): Promise<string[]> {
+  const open = (await allOperations()).filter((each) => mayCall(holder, each))
   return open.map(({ method, path }) => `${method.toUpperCase()} /v1${path}`)
 }
 
@@ -114,6 +115,8 @@ async function answer(
 ): Promise<Answer> {
   const { method, query } = request
   const source = { ...given, origin: requestOrigin(key, request.address()) }
+  // A handler within a place has the parts of its caller alone, whatever its declaration says of the type.
+  const parts = (key && operation.reach === 'place' ? await boundedSource(source, key) : source) as OperationSource
   const { headers } = request.request
   const maxBody = Math.min(operation.maxBody ?? source.maxBody, source.maxBody)
   const call: Call & { readonly path: Record<string, string>; readonly key?: ApiKey } = {
@@ -130,9 +133,9 @@ async function answer(
     pieces: () => request.readPieces(),
     ...(key ? { key } : {}),
   }
-  if (!operation.csv || !wantsCsv(query, headers.accept)) return operation.handle(call, source)
+  if (!operation.csv || !wantsCsv(query, headers.accept)) return operation.handle(call, parts)
   const read = async (page: URLSearchParams): Promise<ApiReply> => {
-    const reply = await operation.handle({ ...call, query: page }, source)
+    const reply = await operation.handle({ ...call, query: page }, parts)
     if ('bytes' in reply) throw new TypeError(`${operation.id} is no list`)
     return reply
   }

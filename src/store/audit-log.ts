@@ -1,5 +1,5 @@
 /** The audit log at rest: entries are added at its end, and leave from its beginning by retention alone. */
-import type { AuditHead, AuditRow, NewAuditEntry } from '../core/audit-entries.ts'
+import type { AuditAction, AuditHead, AuditRow, NewAuditEntry } from '../core/audit-entries.ts'
 import { Fault } from '../core/faults.ts'
 
 export interface AuditQuery {
@@ -11,10 +11,26 @@ export interface AuditQuery {
   readonly actor?: string | undefined
   readonly action?: string | undefined
   readonly subject?: string | undefined
+  /** Only entries about a part of the organisation. */
+  readonly within?: AuditPart | undefined
   /** Milliseconds since the epoch. */
   readonly since?: number | undefined
   readonly until?: number | undefined
 }
+
+/** Entries about one of the subjects, sign-ins of one of the actors, and changes of what lies, or lay, in one of the levels. */
+export interface AuditPart {
+  readonly subjects: readonly string[]
+  readonly actors: readonly string[]
+  /** Ids of organizations and workspaces. */
+  readonly levels: readonly string[]
+}
+
+/** Actions whose subject is no record. */
+export const SIGN_IN_ACTIONS: readonly AuditAction[] = ['session.opened', 'session.ended']
+
+/** Parts of an entry that only a key of this level, or a level right below it, has: within texts quotes are escaped. */
+export const placeMarks = (id: string): readonly string[] => ['organization', 'workspace', 'parent'].map((name) => `"${name}":"${id}"`)
 
 type Maybe<T> = T | Promise<T>
 

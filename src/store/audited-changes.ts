@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto'
 import { type AuditAction, canonicalJson, differences, type Origin } from '../core/audit-entries.ts'
 import type { Json, JsonObject } from '../core/json.ts'
 import type { NewEntry } from '../core/ledger-entries.ts'
-import type { Level } from '../core/levels.ts'
+import type { Level, Provisioned } from '../core/levels.ts'
 import type { UntimedEntry } from './audit-log.ts'
 import type { StoredByokKey } from './byok-keys.ts'
 import type { AssignmentKind, StoredGuardrail } from './guardrails.ts'
@@ -23,7 +23,8 @@ interface AuditedKey {
   readonly includeByokInLimit: boolean
   readonly passThrough: boolean
   readonly parent?: string | undefined
-  readonly place?: { readonly workspace?: string; readonly member?: string } | undefined
+  readonly scopes?: readonly string[] | undefined
+  readonly place?: { readonly organization?: string; readonly workspace?: string; readonly member?: string } | undefined
   readonly allowedModels: readonly string[] | undefined
   readonly provider: object | undefined
   readonly limits: object
@@ -86,6 +87,8 @@ function keyFields(key: AuditedKey): JsonObject {
     include_byok_in_limit: key.includeByokInLimit,
     pass_through: key.passThrough,
     parent: key.parent ?? null,
+    scopes: plainJson(key.scopes),
+    organization: key.place?.organization ?? null,
     workspace: key.place?.workspace ?? null,
     member: key.place?.member ?? null,
     issued_by: key.consent?.by ?? null,
@@ -219,9 +222,26 @@ export function levelAudit(before: Level | undefined, after: Level | undefined, 
   return changed ? [{ ...entry, action: `${level.kind}.changed`, ...changed }] : []
 }
 
-function levelFields({ parent, fields: { limits, rates, createdBy: _, ...fields } }: Level): JsonObject {
+function levelFields({ parent, version, fields: { limits, rates, createdBy: _, provisioned, ...fields } }: Level): JsonObject {
   const nano = Object.entries(limits).map(([window, { limit }]) => [window, limit])
-  return { parent, ...(plainJson(fields) as JsonObject), limits_nano: Object.fromEntries(nano), rates: plainJson(rates) }
+  return {
+    ...{ parent, ...(plainJson(fields) as JsonObject), limits_nano: Object.fromEntries(nano), rates: plainJson(rates) },
+    ...(provisioned ? provisionedFields(provisioned, version) : {}),
+  }
+}
+
+/**
+ * Of attributes that nothing is decided by, such as phone numbers and addresses, the names are shown: a log that nothing is removed from is
+ * no place for them. The version shows that one has changed.
+ */
+function provisionedFields({ attributes, isRemoved, groups, groupRecords }: Provisioned, version: number): JsonObject {
+  const names = Object.entries(groupRecords ?? {}).map(([id, { displayName }]): [string, Json] => [id, displayName])
+  return {
+    ...(attributes === undefined ? {} : { provisioned_attributes: Object.keys(attributes).sort(), provisioned_version: version }),
+    ...(isRemoved === undefined ? {} : { provisioning_ended: isRemoved }),
+    ...(groups === undefined ? {} : { groups: [...groups] }),
+    ...(groupRecords === undefined ? {} : { provisioned_groups: Object.fromEntries(names) }),
+  }
 }
 
 export function compactionKeyAudit(verb: 'created' | 'rewritten' | 'deleted', number: number, by: Origin): UntimedEntry[] {

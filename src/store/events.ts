@@ -72,6 +72,8 @@ export interface EventQuery {
   readonly newestFirst?: boolean
   /** Types; empty for all. */
   readonly types: readonly string[]
+  /** Absent: all. */
+  readonly subjects?: readonly string[] | undefined
   /** Milliseconds since the epoch: only those that happened from here on, and before there. */
   readonly since?: number | undefined
   readonly until?: number | undefined

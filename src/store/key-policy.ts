@@ -1,13 +1,50 @@
 /** The terms of a key that no query filters by: one JSON text beside its columns. */
-import type { KeyRecord } from './keys.ts'
+import type { ApiKey } from '../plugin-api/key.ts'
+
+/** A key that another one consented to, the code that waits to be exchanged for it, or a session of the control room. */
+export interface Consent {
+  /** Identity of the key that consented. */
+  readonly by: string
+  /** SHA-256 of its secret at that time, hex; absent for keys of earlier versions. */
+  readonly hash?: string
+  /** Of a code: what its exchange requires. */
+  readonly code?: {
+    /** Milliseconds since the epoch. */
+    readonly until: number
+    /** Hash of the key that consented: a new secret, and the code is worth nothing. */
+    readonly hash: string
+    /** RFC 7636; absent where the application named no challenge. */
+    readonly method?: 'S256' | 'plain'
+    readonly challenge?: string
+  }
+  /** Of a session of the control room. */
+  readonly session?: {
+    /** Milliseconds since the epoch: it ends then, whatever comes. */
+    readonly until: number
+    readonly role: 'operator' | 'manager' | 'person'
+    /** The key that it stands for, or the claims of a person, encrypted with the text of the cookie; of the operator the proof of the admin token. */
+    readonly encrypted: string
+    /** Of a person: the sign-in at the identity provider, by which that ends it. Absent for sessions of earlier versions. */
+    readonly signIn?: PersonSignIn
+  }
+}
+
+/** A sign-in at an identity provider as a session is found by it. */
+export interface PersonSignIn {
+  /** Identity of the member (`memberIdentity`). */
+  readonly member: string
+  /** Digest of the session there, hex; absent where the provider names none. */
+  readonly session?: string | undefined
+  /** Milliseconds since the epoch, by the clock of the provider. */
+  readonly issuedAt: number
+}
 
 type Policy = Pick<
-  KeyRecord,
+  ApiKey,
   | 'allowedModels'
   | 'provider'
   | 'limits'
   | 'passThrough'
-  | 'consent'
   | 'providerIds'
   | 'parent'
   | 'previous'
@@ -15,7 +52,7 @@ type Policy = Pick<
   | 'errorCode'
   | 'captureContent'
   | 'tags'
->
+> & { readonly consent?: Consent }
 
 // Stores of every version name the permission `passage`.
 export function policyText(key: Policy): string {

@@ -55,6 +55,8 @@ export interface RefusalQuery {
   readonly since: number
   /** Identity. */
   readonly key?: string | undefined
+  /** Identities; absent: all, and those without a key. */
+  readonly keys?: readonly string[] | undefined
   readonly reason?: string | undefined
   /** Id of a generation among the latest of a row. */
   readonly generation?: string | undefined

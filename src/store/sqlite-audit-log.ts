@@ -4,7 +4,16 @@ import { type AuditHead, type AuditRow, chain, GATEWAY_ORIGIN } from '../core/au
 import { type AuditKeys, NO_AUDIT_KEYS } from '../core/audit-keys.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
-import { type AuditLogStore, type AuditQuery, onlyHead, prunedEntry, type UntimedEntry } from './audit-log.ts'
+import {
+  type AuditLogStore,
+  type AuditPart,
+  type AuditQuery,
+  onlyHead,
+  placeMarks,
+  prunedEntry,
+  SIGN_IN_ACTIONS,
+  type UntimedEntry,
+} from './audit-log.ts'
 import { atOnce, integer, Statements, text } from './sqlite.ts'
 
 const HEAD = 'SELECT sequence, hash FROM audit_head'
@@ -12,6 +21,13 @@ const ADD = 'INSERT INTO audit_entry (sequence, at, actor, action, subject, entr
 const ADVANCE = 'UPDATE audit_head SET sequence = ?, hash = ?'
 const OLDEST = 'SELECT sequence, at, hash FROM audit_entry WHERE sequence < ? ORDER BY sequence LIMIT ?'
 const REMOVE = 'DELETE FROM audit_entry WHERE sequence <= ?'
+
+/** See `AuditPart`. */
+const IN_PART = `(subject IN (SELECT value FROM json_each(?))
+  OR (action IN (${SIGN_IN_ACTIONS.map((action) => `'${action}'`).join(', ')}) AND actor IN (SELECT value FROM json_each(?)))
+  OR EXISTS (SELECT 1 FROM json_each(?) AS mark WHERE instr(entry, mark.value) > 0))`
+const partValues = ({ subjects, actors, levels }: AuditPart): string[] =>
+  [subjects, actors, levels.flatMap(placeMarks)].map((each) => JSON.stringify(each))
 
 export interface SqliteAuditLogOptions {
   readonly clock?: Pick<Clock, 'now'>
@@ -69,7 +85,7 @@ export class SqliteAuditLog implements AuditLogStore {
     this.write(() => this.append(entries))
   }
 
-  page({ after, newestFirst = false, limit, actor, action, subject, since, until }: AuditQuery): AuditRow[] {
+  page({ after, newestFirst = false, limit, actor, action, subject, since, until, within }: AuditQuery): AuditRow[] {
     const filters: [string, string | number | undefined][] = [
       [newestFirst ? 'sequence <' : 'sequence >', after === 0 ? undefined : after],
       ['actor =', actor],
@@ -80,8 +96,9 @@ export class SqliteAuditLog implements AuditLogStore {
     ]
     // Only what is sought is named, so that an index is used where there is one.
     const given = filters.flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }]))
-    const where = given.length === 0 ? '' : `WHERE ${given.map(({ name }) => `${name} ?`).join(' AND ')}`
-    const values = given.map(({ value }) => value)
+    const conditions = [...given.map(({ name }) => `${name} ?`), ...(within ? [IN_PART] : [])]
+    const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
+    const values = [...given.map(({ value }) => value), ...(within ? partValues(within) : [])]
     const statement = `SELECT * FROM audit_entry ${where} ORDER BY sequence ${newestFirst ? 'DESC' : 'ASC'} LIMIT ?`
     return this.read(() => this.statements.of(statement).all(...values, limit)).map(rowFrom)
   }

@@ -59,7 +59,7 @@ export class SqliteCharges {
   /** @throws Fault 400 where there are too many sums or entries. */
   async read(query: ChargeQuery): Promise<ChargeStatement> {
     const { entries, rollups } = this.parts
-    const sums = new ChargeSums(query.by)
+    const sums = new ChargeSums(query.by, query.keys)
     let isRead: IsRead = () => false
     const [first, end] = [query.from * TICKS, query.until * TICKS]
     const watcher = (row: SettleRow, owner: HoldOwner | undefined): void => {
@@ -89,7 +89,7 @@ export class SqliteCharges {
     const { use, rollups, flush } = this.parts
     const { from, until, by } = query
     const apart = (['day', 'model', 'provider'] as const).filter((group) => by.includes(group))
-    const wanted: UseQuery = by.includes('key') ? { from, until, byKey: true, apart } : { from, until }
+    const wanted: UseQuery = by.includes('key') || query.keys ? { from, until, byKey: true, apart } : { from, until }
     const mark = rollups.below
     for (let after = ''; ; ) {
       if (rollups.below < mark) throw new Fault('unavailable', { message: 'The sums of use were made anew meanwhile', retryAfter: 1 })

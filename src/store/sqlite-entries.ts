@@ -13,10 +13,10 @@ import {
   type NewEntry,
   refuseEntry,
 } from '../core/ledger-entries.ts'
-import { chargedAccounts } from '../core/payers.ts'
+import { chargedAccounts, HAS_PAYER } from '../core/payers.ts'
 import { type ChargeQuery, MAX_CHARGE_ENTRIES, refuseTooMany } from '../ledger/charge-sums.ts'
 import type { EntryQuery, EntrySum, LocalEntries } from '../ledger/entries.ts'
-import type { HoldRow, SessionMove, SessionQuery, SettleRow } from '../ledger/types.ts'
+import type { HoldRow, LedgerPart, SessionMove, SessionQuery, SettleRow } from '../ledger/types.ts'
 import { entryAudit } from './audited-changes.ts'
 import { DAY_MS, NANO, TICKS } from './rows.ts'
 import { atOnce, bigInteger, integer, Statements, text } from './sqlite.ts'
@@ -49,6 +49,10 @@ const MOVES_OF_SESSIONS = `SELECT e.key, ${fact('session_id', "''")} AS session,
 const CARRY = `INSERT INTO carried (key, payer, day, count, dollars, nano) VALUES (?, ?, ?, 0, ?, ?)
   ON CONFLICT (key, payer, day) DO UPDATE SET dollars = dollars + excluded.dollars + (nano + excluded.nano) / ${NANO},
     nano = (nano + excluded.nano) % ${NANO}`
+
+/** Rows of a part of the ledger; its values are those of `partValues`. */
+export const inPart = (key: string, payer: string): string => `(${key} IN (SELECT value FROM json_each(?)) OR ${HAS_PAYER.sqlite(payer)})`
+export const partValues = ({ keys, account }: LedgerPart): [string, string] => [JSON.stringify(keys), account]
 
 type Row = Record<string, SQLOutputValue>
 
@@ -105,7 +109,7 @@ export class SqliteEntries implements LocalEntries {
     return added
   }
 
-  page({ after, newestFirst = false, limit, key, kind, id, generation }: EntryQuery): LedgerEntry[] {
+  page({ after, newestFirst = false, limit, key, kind, id, generation, within }: EntryQuery): LedgerEntry[] {
     const filters: [string, string | number | undefined][] = [
       [newestFirst ? 'number <' : 'number >', after === 0 ? undefined : after],
       ['key =', key],
@@ -116,11 +120,12 @@ export class SqliteEntries implements LocalEntries {
     ]
     // Only what is sought is named, so that an index is used where there is one.
     const given = filters.flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }]))
-    const where = given.length === 0 ? '' : `WHERE ${given.map(({ name }) => `${name} ?`).join(' AND ')}`
+    const conditions = [...given.map(({ name }) => `${name} ?`), ...(within ? [inPart('key', 'payer')] : [])]
+    const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
     const page = `SELECT * FROM ledger_entry ${where} ORDER BY number ${newestFirst ? 'DESC' : 'ASC'} LIMIT ?`
     return this.statements
       .of(page)
-      .all(...given.map(({ value }) => value), limit)
+      .all(...given.map(({ value }) => value), ...(within ? partValues(within) : []), limit)
       .map(entryFrom)
   }
 

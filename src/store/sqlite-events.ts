@@ -25,8 +25,9 @@ const ADD = `INSERT INTO event (number, id, type, at, once, subject, fields)
   SELECT ifnull(max(number), 0) + 1, ?, ?, ?, ?, ?, ? FROM event WHERE true ON CONFLICT DO NOTHING`
 const NAMED = '(?2 = 0 OR type IN (SELECT value FROM json_each(?3)))'
 const TIMED = '(?5 IS NULL OR at >= ?5) AND (?6 IS NULL OR at < ?6)'
-const PAGE = `SELECT * FROM event WHERE number > ?1 AND ${NAMED} AND ${TIMED} ORDER BY number LIMIT ?4`
-const NEWEST_PAGE = `SELECT * FROM event WHERE (?1 = 0 OR number < ?1) AND ${NAMED} AND ${TIMED} ORDER BY number DESC LIMIT ?4`
+const OF_SUBJECTS = '(?7 IS NULL OR subject IN (SELECT value FROM json_each(?7)))'
+const PAGE = `SELECT * FROM event WHERE number > ?1 AND ${NAMED} AND ${TIMED} AND ${OF_SUBJECTS} ORDER BY number LIMIT ?4`
+const NEWEST_PAGE = `SELECT * FROM event WHERE (?1 = 0 OR number < ?1) AND ${NAMED} AND ${TIMED} AND ${OF_SUBJECTS} ORDER BY number DESC LIMIT ?4`
 const LAST = 'SELECT ifnull(max(number), 0) AS number FROM event'
 const DELIVERIES = `SELECT d.*, e.id, e.type FROM event_delivery d JOIN event e ON e.number = d.event
   WHERE d.event > ?1 AND (?2 IS NULL OR d.state = ?2) AND (?3 IS NULL OR d.receiver = ?3) AND (?4 IS NULL OR d.event = ?4)
@@ -80,11 +81,11 @@ export class SqliteEvents implements DeliverableEvents {
     this.write(() => addEvents(eventInsert(this.db), events))
   }
 
-  page({ after, types, since, until, limit, newestFirst }: EventQuery): StoredEvent[] {
+  page({ after, types, subjects, since, until, limit, newestFirst }: EventQuery): StoredEvent[] {
     return this.read(() =>
       this.db
         .prepare(newestFirst ? NEWEST_PAGE : PAGE)
-        .all(after, types.length, JSON.stringify(types), limit, since ?? null, until ?? null)
+        .all(after, types.length, JSON.stringify(types), limit, since ?? null, until ?? null, subjects ? JSON.stringify(subjects) : null)
         .map(eventFrom),
     )
   }

@@ -27,7 +27,7 @@ export class SqliteRefusals implements RefusalStore {
   }
 
   /** The conditions are written out, so that SQLite finds the index of each. */
-  list({ since, key, reason, generation, after = NEWEST_REFUSAL, limit }: RefusalQuery): RefusalRow[] {
+  list({ since, key, keys, reason, generation, after = NEWEST_REFUSAL, limit }: RefusalQuery): RefusalRow[] {
     const wanted = ['at >= ?', '(at, id) < (?, ?)']
     const values: (string | number)[] = [since, after.at, after.id]
     const add = (condition: string, value: string | undefined): void => {
@@ -36,6 +36,7 @@ export class SqliteRefusals implements RefusalStore {
       values.push(value)
     }
     add('key = ?', key)
+    add('key IN (SELECT value FROM json_each(?))', keys && JSON.stringify(keys))
     add('reason = ?', reason)
     add('instr(detail, ?) > 0', generation === undefined ? undefined : generationMark(generation))
     const statement = `SELECT * FROM refusal WHERE ${wanted.join(' AND ')} ORDER BY at DESC, id DESC LIMIT ?`

@@ -9,6 +9,7 @@ import { joinRecord, MINUTE_MS, TICKS } from './rows.ts'
 import { HAS_SESSION, SESSION_OF } from './search-index.ts'
 import { memberText, neededTexts, wantedEndings } from './search-text.ts'
 import { integer } from './sqlite.ts'
+import { inPart, partValues } from './sqlite-entries.ts'
 import { holdFrom, SETTLED_COLUMNS, settlementFrom } from './sqlite-rows.ts'
 
 /** Rows of one slice, and milliseconds that it should take. */
@@ -165,6 +166,7 @@ function searchFilter(query: GenerationSearch): Slice {
     values.push(...more)
   }
   if (key !== undefined) add('hold.key = ?', key)
+  if (query.within) add(inPart('hold.key', 'hold.payer'), ...partValues(query.within))
   if (statuses) add("ifnull(status, 'open') IN (SELECT value FROM json_each(?))", JSON.stringify(statuses))
   if (minCost !== undefined && minCost > 0) add('cost >= ?', minCost)
   if (maxCost !== undefined) add('ifnull(cost, 0) <= ?', maxCost)

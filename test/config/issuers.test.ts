@@ -57,6 +57,18 @@ const WRONG: [what: string, text: string, problem: RegExp][] = [
   ['a manager', issuer('rules: [ { when: {}, management: true } ]'), /unknown key/],
   ['an unknown role', issuer('rules: [ { when: { g: a }, role: root } ]'), /unknown value "root".*owner/],
   ['a role for every token', issuer('rules: [ { when: {}, role: viewer } ]'), /every token of the issuer would have the role viewer/],
+  ['a caller of models with an organization', issuer('rules: [ { when: { g: a }, organization: acme } ]'), /expected workspace/],
+  [
+    'both an organization and a workspace',
+    issuer('rules: [ { when: { g: a }, role: viewer, organization: acme, workspace: ml } ]'),
+    /either an organization or a workspace/,
+  ],
+  [
+    'scopes of a caller of models',
+    issuer('rules: [ { when: { g: a }, scopes: [ "keys:read" ] } ]'),
+    /manages nothing that scopes could narrow/,
+  ],
+  ['an unknown scope', issuer('rules: [ { when: { g: a }, role: viewer, scopes: [ "keys:reed" ] } ]'), /unknown value "keys:reed"/],
   ['a manager under a budget', issuer('rules: [ { when: { g: a }, role: billing, parent: ml } ]'), /spends nothing/],
   ['a key', issuer('rules: [ { when: {}, key: sk-0123456789abcdef } ]'), /unknown key/],
   [

@@ -53,6 +53,11 @@ const MODULES: Readonly<Record<string, readonly [module: string, version: string
 
 /** The official check of FOCUS data, with a Python of its own: its package needs 3.12. */
 const FOCUS_VALIDATOR = { name: 'focus-validator', version: '2.2.1', folder: join(CACHE, 'focus-validator-2.2.1') }
+/** Checks of SCIM services, with the HTTP client that its own client runs on. */
+const SCIM_TESTER = {
+  packages: ['scim2-tester==0.5.2', 'scim2-client[httpx2]==0.13.2', 'scim2-models==0.12.3'],
+  folder: join(CACHE, 'scim2-tester-0.5.2'),
+}
 const GO = ['/usr/local/go/bin/go', '/usr/lib/go/bin/go', ...onPath('go')].find((path) => existsSync(path))
 
 function onPath(name: string): string[] {
@@ -64,7 +69,11 @@ function toolFolder(name: string): string {
 }
 
 /** Folders of tools that no line of `COMMANDS` builds. */
-const FOLDERS: Readonly<Record<string, string>> = { otelcol: COLLECTOR.folder, 'focus-validator': join(FOCUS_VALIDATOR.folder, 'bin') }
+const FOLDERS: Readonly<Record<string, string>> = {
+  otelcol: COLLECTOR.folder,
+  'focus-validator': join(FOCUS_VALIDATOR.folder, 'bin'),
+  'scim-python': join(SCIM_TESTER.folder, 'bin'),
+}
 
 /** @returns the path of a tool, or undefined where it is missing. */
 export function tool(name: string): string | undefined {
@@ -209,6 +218,22 @@ function focusValidator(): void {
   }
 }
 
+/** Its Python has the name under which the tests look for it. */
+function scimTester(): void {
+  const { packages, folder } = SCIM_TESTER
+  const run = (program: string, ...args: string[]): void => {
+    execFileSync(program, args, { timeout: TIMEOUT_MS, stdio: ['ignore', 'ignore', 'pipe'] })
+  }
+  try {
+    run(findPython() ?? 'python3', '-m', 'venv', folder)
+    run(join(folder, 'bin/pip'), 'install', '--quiet', ...packages)
+    execFileSync('ln', ['-s', 'python', join(folder, 'bin/scim-python')])
+  } catch (thrown) {
+    rmSync(folder, { recursive: true, force: true })
+    throw thrown
+  }
+}
+
 function get(name: string, install: () => void): void {
   try {
     install()
@@ -232,6 +257,7 @@ if (import.meta.main) {
     if (tool(program) === undefined) get(program, () => packageProgram(debianPackage, program))
   if (tool('otelcol') === undefined) get('otelcol', collector)
   if (tool('focus-validator') === undefined) get('focus-validator', focusValidator)
+  if (tool('scim-python') === undefined) get('scim2-tester', scimTester)
   if (debianForArm() === undefined) get('debian-arm64', fetchDebianForArm)
   if (nodeForArm() === undefined) get('node-arm64', fetchNodeForArm)
   for (const [name, [command, version]] of Object.entries(COMMANDS))

@@ -86,6 +86,8 @@ export const auditOperations: readonly Operation[] = [
     id: 'listAuditEntries',
     tag: 'Records',
     roles: ['admin'],
+    reach: 'place',
+    scope: 'audit:read',
     summary: 'List entries of the audit log',
     description:
       'Every change of keys, guardrails, configuration and ledger entries, and every sign-in to the control room: who, from where, before and after, never a secret. The oldest first where `order` does not say otherwise.',
@@ -104,6 +106,8 @@ export const auditOperations: readonly Operation[] = [
     id: 'readAuditReport',
     tag: 'Records',
     roles: ['admin'],
+    reach: 'gateway',
+    scope: 'audit:read',
     summary: 'Report what was recorded',
     description:
       'What the gateway has recorded in a period of whole UTC days, for articles 12, 19, 26 and 50 of Regulation (EU) 2024/1689: requests by model, the state of the audit log and its chain, retention, guardrails. The command `audit report` makes a document of it.',

@@ -37,6 +37,8 @@ export const budgetOperations: readonly Operation[] = [
   operation('GET /budgets', {
     tag: 'Keys',
     roles: ['viewer', 'billing'],
+    reach: 'place',
+    scope: 'keys:read',
     id: 'listBudgets',
     summary: 'List shared budgets',
     description:

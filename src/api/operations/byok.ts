@@ -49,8 +49,8 @@ const NOTES = {
   workspace_id: 'There is one workspace.',
 }
 
-const reads = { tag: 'BYOK', roles: ['viewer'] } as const
-const manages = { tag: 'BYOK', roles: ['admin'] } as const
+const reads = { tag: 'BYOK', roles: ['viewer'], reach: 'place', scope: 'byok:read' } as const
+const manages = { tag: 'BYOK', roles: ['admin'], reach: 'place', scope: 'byok:write' } as const
 
 export const byokOperations: readonly Operation[] = [
   operation('GET /byok', {

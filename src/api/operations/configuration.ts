@@ -140,8 +140,8 @@ const rehearsed = Type.Object({
 const EXAMPLE = 'providers:\n  local: { dialect: sim }\nmodels:\n  acme/one: { name: One, endpoints: [{ provider: local, model: one }] }\n'
 
 /** A configuration needs little memory, and its check has a thread to itself. */
-const reads = { tag: 'Configuration', roles: ['viewer'] } as const
-const manages = { tag: 'Configuration', roles: ['admin'], maxBody: MAX_BODY } as const
+const reads = { tag: 'Configuration', roles: ['viewer'], reach: 'gateway', scope: 'configuration:read' } as const
+const checks = { ...reads, roles: ['admin'], maxBody: MAX_BODY } as const
 
 export const configurationOperations: readonly Operation[] = [
   operation('GET /configuration', {
@@ -157,7 +157,7 @@ export const configurationOperations: readonly Operation[] = [
   operation('POST /configuration/check', {
     id: 'checkConfiguration',
     audit: { none: 'it looks at a text, and puts nothing in force' },
-    ...manages,
+    ...checks,
     summary: 'Check a configuration',
     description:
       'As the commands `check` and `test` do, in a thread of its own, for at most 20 seconds. Nothing is applied, run or called, and the text has no way to read a file, a variable or a secret.',
@@ -172,7 +172,7 @@ export const configurationOperations: readonly Operation[] = [
   operation('POST /configuration/rehearse', {
     id: 'rehearseConfiguration',
     audit: { none: 'it plans with a text, and puts nothing in force' },
-    ...manages,
+    ...checks,
     summary: 'Plan recorded requests under a configuration',
     description:
       'What the newest recorded requests would do under a text, beside what they would do under the running one. As for a check, nothing is applied or called.',

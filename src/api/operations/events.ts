@@ -57,8 +57,8 @@ const part = <Name extends string>(name: Name, description: string, example: str
   ({ name, in: 'path', description, schema: { type: 'string' }, example, pattern: '[A-Za-z0-9][A-Za-z0-9._-]{0,63}' }) as const
 const ID = part('id', 'Id of the event.', 'evt_0')
 
-const reads = { tag: 'Events', roles: ['viewer'] } as const
-const manages = { tag: 'Events', roles: ['admin'] } as const
+const reads = { tag: 'Events', roles: ['viewer'], reach: 'place', scope: 'events:read' } as const
+const manages = { tag: 'Events', roles: ['admin'], reach: 'gateway', scope: 'events:write' } as const
 
 export const eventOperations: readonly Operation[] = [
   operation('GET /events', {
@@ -79,6 +79,7 @@ export const eventOperations: readonly Operation[] = [
   }),
   operation('GET /events/deliveries', {
     ...reads,
+    reach: 'gateway',
     id: 'listEventDeliveries',
     summary: 'List deliveries of events',
     parameters: DELIVERIES_QUERY,
@@ -88,6 +89,7 @@ export const eventOperations: readonly Operation[] = [
   }),
   operation('GET /events/receivers', {
     ...reads,
+    reach: 'gateway',
     id: 'listEventReceivers',
     summary: 'List receivers with what they are still to get',
     reply: { description: 'Receivers that deliveries were made for.', schema: Type.Object({ data: Type.Array(receiver) }) },

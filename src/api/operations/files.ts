@@ -55,7 +55,7 @@ async function countedFiles({ key }: { readonly key: ApiKey }, uploads: UploadSo
   return files
 }
 
-const own = { tag: 'Files', roles: ['member'] } as const
+const own = { tag: 'Files', roles: ['member'], reach: 'own' } as const
 
 export const fileOperations: readonly Operation[] = [
   operation('POST /files', {

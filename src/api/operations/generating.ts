@@ -73,7 +73,7 @@ const FAULTS: readonly FaultCode[] = [
 export function generatingOperations(bodies: RequestSchemas, models: ExampleModels, brand: string): DescribedOperation[] {
   const { generate: model, embedding } = models
   const messages = [{ role: 'user', content: 'Say hello.' }]
-  const generates = { method: 'post', roles: ['member'], faults: FAULTS } as const
+  const generates = { method: 'post', roles: ['member'], reach: 'own', faults: FAULTS } as const
   const answers = { ...generates, tag: 'Generation', streams: true, parameters: brandHeaders(brand) } as const
   const aMessage = { model, max_tokens: 100, messages }
   return [

@@ -274,12 +274,13 @@ const ID = {
   pattern: '[A-Za-z0-9_-]{1,80}',
 } as const
 
-const reads = { tag: 'Records', roles: REQUEST_READERS } as const
+const reads = { tag: 'Records', roles: REQUEST_READERS, reach: 'place', scope: 'requests:read' } as const
 
 export const generationOperations: readonly Operation[] = [
   operation('GET /status', {
     id: 'getStatus',
     ...reads,
+    reach: 'gateway',
     summary: 'Get live figures',
     description:
       'Requests, errors, latency and time to first token of the last minute, spend, open streams, and the health of every provider, over all workers of this gateway. Computed at most once a second. Percentiles are right to 10 %.',

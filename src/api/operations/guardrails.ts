@@ -71,8 +71,8 @@ const NOTES = {
   workspace_id: 'There is one workspace.',
 }
 
-const reads = { tag: 'Guardrails', roles: ['viewer'] } as const
-const manages = { tag: 'Guardrails', roles: ['admin'] } as const
+const reads = { tag: 'Guardrails', roles: ['viewer'], reach: 'place', scope: 'guardrails:read' } as const
+const manages = { tag: 'Guardrails', roles: ['admin'], reach: 'place', scope: 'guardrails:write' } as const
 
 const KEYS: JsonObject = { key_hashes: ['0123456789abcdef'.repeat(4)] }
 const WORKSPACES: JsonObject = { workspace_ids: ['ml-team'] }
@@ -186,6 +186,7 @@ const tested = Type.Object({
 export const guardrailOperations: readonly Operation[] = [
   operation('POST /guardrails/test', {
     ...reads,
+    reach: 'gateway',
     id: 'testGuardrails',
     audit: { none: 'it looks at a text, and changes nothing' },
     summary: 'Test a text',

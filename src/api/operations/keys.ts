@@ -3,6 +3,7 @@
 import { Type } from 'typebox'
 import { KEY_FIELDS } from '../../core/key-fields.ts'
 import { ROLES } from '../../core/roles.ts'
+import { SCOPE_NAMES } from '../../core/scopes.ts'
 import { WINDOWS } from '../../core/windows.ts'
 import { readKey } from '../key.ts'
 import { readKeyAccess } from '../key-access.ts'
@@ -15,6 +16,15 @@ import { bodyOrNone, type Operation, operation } from '../operation.ts'
 import { amount, count, data, deleted, flag, forecast, maybe, text, texts } from '../schemas.ts'
 
 const role = Type.Enum([...ROLES], { description: 'Role of the key: `member` generates, the others manage.' })
+
+/** Bounds of a key within all that its role opens. */
+const bounds = {
+  organization_id: maybe(Type.String({ description: 'The organization that it lies in; null of a management key of the whole gateway.' })),
+  reach: Type.Enum(['own', 'workspace', 'organization', 'gateway'], {
+    description: 'What it governs: nothing beyond what is its own, a workspace, an organization with its workspaces, or the whole gateway.',
+  }),
+  scopes: maybe(Type.Array(Type.Enum([...SCOPE_NAMES]), { description: 'Null: all that its role has.' })),
+}
 
 const spending = {
   limit: maybe(amount('USD; null for none.')),
@@ -32,6 +42,7 @@ const ownKey = data(
     ...spending,
     parent: maybe(Type.String({ description: 'The budget that it draws on, with other keys.' })),
     role,
+    ...bounds,
     is_management_key: flag(),
     expires_at: maybe(Type.String()),
     rate_limit: Type.Object({ requests: Type.Integer(), interval: Type.String() }),
@@ -56,6 +67,7 @@ export const key = Type.Object(
     workspace_id: text(),
     member_id: maybe(Type.String({ description: 'The member that it belongs to.' })),
     role: maybe(role),
+    ...bounds,
     is_management_key: flag('True: it manages, and generates nothing.'),
     source: Type.Enum(['configuration', 'store'], { description: 'Where it is defined.' }),
     forecast: Type.Optional(
@@ -178,8 +190,8 @@ export const KEY_NOTES = {
   include_byok_in_limit: 'True: what providers bill to [keys of the team](/docs/byok) counts towards the limit, too.',
 }
 
-const reads = { tag: 'Keys', roles: ['viewer', 'billing'] } as const
-const manages = { tag: 'Keys', roles: ['admin'] } as const
+const reads = { tag: 'Keys', roles: ['viewer', 'billing'], reach: 'place', scope: 'keys:read' } as const
+const manages = { tag: 'Keys', roles: ['admin'], reach: 'place', scope: 'keys:write' } as const
 
 export const keyOperations: readonly Operation[] = [
   operation('GET /keys', {
@@ -213,6 +225,10 @@ export const keyOperations: readonly Operation[] = [
         plain: { summary: 'A key without a limit', value: { name: 'reports' } },
         monthly: { summary: 'Ten dollars a month', value: { name: 'reports', limit: 10, limit_reset: 'monthly' } },
         viewer: { summary: 'A management key that changes nothing', value: { name: 'auditor', role: 'viewer' } },
+        team: {
+          summary: 'A management key of one organization, for its spending',
+          value: { name: 'finance', role: 'billing', organization_id: 'research', scopes: ['spending:read'] },
+        },
         shared: { summary: 'Under a budget of several keys', value: { name: 'reports', parent: 'team-a' } },
         bounded: {
           summary: 'With models, routing, rates and tags',
@@ -231,6 +247,8 @@ export const keyOperations: readonly Operation[] = [
   }),
   operation('POST /keys/import', {
     ...manages,
+    // Of one place it would have to show which hashes others have.
+    reach: 'gateway',
     id: 'importKeys',
     audit: 'key.created',
     summary: 'Import keys by the hashes of their secrets',
@@ -344,6 +362,7 @@ export const keyOperations: readonly Operation[] = [
     id: 'getOwnKey',
     tag: 'Keys',
     roles: 'any',
+    reach: 'own',
     summary: 'Get the key of the request',
     reply: { description: 'The key, what it has spent, and what is left.', schema: ownKey },
     handle: ({ key }, source) => readKey(key, source),

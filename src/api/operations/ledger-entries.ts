@@ -36,8 +36,8 @@ const FIELDS = {
   idempotency_key: 'The same text again adds nothing, and returns the first entry.',
 }
 
-const reads = { tag: 'Records', roles: ['viewer', 'billing'] } as const
-const manages = { tag: 'Records', roles: ['billing'] } as const
+const reads = { tag: 'Records', roles: ['viewer', 'billing'], reach: 'place', scope: 'spending:read' } as const
+const manages = { tag: 'Records', roles: ['billing'], reach: 'place', scope: 'spending:write' } as const
 
 export const entryOperations: readonly Operation[] = [
   operation('GET /ledger/entries', {

@@ -103,7 +103,7 @@ const NOTES = {
   default_text_model: 'The model of requests that name none.',
   default_provider_sort: 'Order of endpoints for requests that name none.',
   organization_id: 'Id or slug; the default organization without it.',
-  role: 'Shown to clients; what a caller may do is the role of its key or rule.',
+  role: 'Role of the person in the control room, over what lies at and below the workspace or organization: `member` manages nothing. A rule of the identity provider that gives a role comes first.',
   is_service_account: 'True: a program, not a person.',
   user_ids: 'Addresses or ids by which an identity provider names them, 100 at most.',
   limit_usd: 'USD that all below it may spend in the interval.',
@@ -144,6 +144,8 @@ function groupOperations(kind: Exclude<LevelKind, 'member'>): readonly Operation
     operation(`GET ${path}` as 'GET /workspaces', {
       tag,
       roles: ['viewer', 'billing'],
+      reach: 'place',
+      scope: 'organization:read',
       id: `list${title}s`,
       summary: `List ${kind}s`,
       description: `The oldest first. The default ${kind} is always there.`,
@@ -155,6 +157,8 @@ function groupOperations(kind: Exclude<LevelKind, 'member'>): readonly Operation
     operation(`POST ${path}` as 'POST /workspaces', {
       tag,
       roles: ['admin'],
+      reach: kind === 'organization' ? 'gateway' : 'place',
+      scope: 'organization:write',
       id: `create${title}`,
       audit: `${kind}.created`,
       summary: `Create ${noun}`,
@@ -169,6 +173,8 @@ function groupOperations(kind: Exclude<LevelKind, 'member'>): readonly Operation
     operation(`GET ${path}/{id}/members` as 'GET /workspaces/{id}/members', {
       tag,
       roles: ['viewer', 'billing'],
+      reach: 'place',
+      scope: 'organization:read',
       id: kind === 'workspace' ? 'listWorkspaceMembers' : 'listMembersOfOrganization',
       summary: `List members of ${noun}`,
       description: 'Those right below it, the oldest first.',
@@ -180,6 +186,8 @@ function groupOperations(kind: Exclude<LevelKind, 'member'>): readonly Operation
     operation(`POST ${path}/{id}/members/add` as 'POST /workspaces/{id}/members/add', {
       tag,
       roles: ['admin'],
+      reach: 'place',
+      scope: 'organization:write',
       id: `bulkAdd${title}Members`,
       audit: 'member.created',
       summary: `Add members to ${noun}`,
@@ -191,11 +199,14 @@ function groupOperations(kind: Exclude<LevelKind, 'member'>): readonly Operation
       },
       reply: { description: 'The members.', schema: Type.Object({ added_count: count(), data: Type.Array(member) }) },
       faults: ['not_found'],
-      handle: async ({ path: { id }, body, key }, source) => addMembers(kind, id, await body(), { ...source, by: keyMaker(key) }),
+      handle: async ({ path: { id }, body, key: caller }, source) =>
+        addMembers(kind, id, await body(), { ...source, by: keyMaker(caller), caller }),
     }),
     operation(`POST ${path}/{id}/members/remove` as 'POST /workspaces/{id}/members/remove', {
       tag,
       roles: ['admin'],
+      reach: 'place',
+      scope: 'organization:write',
       id: `bulkRemove${title}Members`,
       audit: 'member.deleted',
       summary: `Remove members from ${noun}`,
@@ -207,7 +218,7 @@ function groupOperations(kind: Exclude<LevelKind, 'member'>): readonly Operation
       },
       reply: { description: 'How many have been removed.', schema: Type.Object({ removed_count: count() }) },
       faults: ['not_found'],
-      handle: async ({ path: { id }, body }, source) => removeMembers(kind, id, await body(), source),
+      handle: async ({ path: { id }, body, key: caller }, source) => removeMembers(kind, id, await body(), { ...source, caller }),
     }),
   ]
 }
@@ -233,6 +244,8 @@ function levelOperations(kind: LevelKind): readonly Operation[] {
     operation(`GET ${path}/{id}` as 'GET /workspaces/{id}', {
       tag,
       roles: ['viewer', 'billing'],
+      reach: 'place',
+      scope: 'organization:read',
       id: `get${title}`,
       summary: `Get ${noun}`,
       parameters: [levelPart(kind)],
@@ -243,6 +256,8 @@ function levelOperations(kind: LevelKind): readonly Operation[] {
     operation(`PATCH ${path}/{id}` as 'PATCH /workspaces/{id}', {
       tag,
       roles: ['admin'],
+      reach: 'place',
+      scope: 'organization:write',
       id: `update${title}`,
       audit: `${kind}.changed`,
       summary: `Change ${noun}`,
@@ -254,11 +269,13 @@ function levelOperations(kind: LevelKind): readonly Operation[] {
       },
       reply: { description: `The ${kind} as it is now.`, schema: data(schema) },
       faults: ['not_found'],
-      handle: async ({ path: { id }, body }, source) => changeLevel(kind, id, await body(), source),
+      handle: async ({ path: { id }, body, key: caller }, source) => changeLevel(kind, id, await body(), { ...source, caller }),
     }),
     operation(`DELETE ${path}/{id}` as 'DELETE /workspaces/{id}', {
       tag,
       roles: ['admin'],
+      reach: 'place',
+      scope: 'organization:write',
       id: `delete${title}`,
       audit: `${kind}.deleted`,
       summary: `Remove ${noun}`,
@@ -267,11 +284,13 @@ function levelOperations(kind: LevelKind): readonly Operation[] {
       parameters: [levelPart(kind)],
       reply: { description: 'It is gone.', schema: deleted },
       faults: ['bad_request', 'not_found'],
-      handle: ({ path: { id } }, source) => removeLevel(kind, id, source),
+      handle: ({ path: { id }, key: caller }, source) => removeLevel(kind, id, { ...source, caller }),
     }),
     operation(`GET ${path}/{id}/budgets` as 'GET /workspaces/{id}/budgets', {
       tag,
       roles: ['viewer', 'billing'],
+      reach: 'place',
+      scope: 'organization:read',
       id: `list${title}Budgets`,
       summary: `List budgets of ${noun}`,
       parameters: [levelPart(kind)],
@@ -282,6 +301,8 @@ function levelOperations(kind: LevelKind): readonly Operation[] {
     operation(`GET ${path}/{id}/budgets/{interval}` as 'GET /workspaces/{id}/budgets/{interval}', {
       tag,
       roles: ['viewer', 'billing'],
+      reach: 'place',
+      scope: 'organization:read',
       id: `get${title}Budget`,
       summary: `Get a budget of ${noun}`,
       parameters: [levelPart(kind), INTERVAL],
@@ -292,6 +313,8 @@ function levelOperations(kind: LevelKind): readonly Operation[] {
     operation(`PUT ${path}/{id}/budgets/{interval}` as 'PUT /workspaces/{id}/budgets/{interval}', {
       tag,
       roles: ['admin'],
+      reach: 'place',
+      scope: 'organization:write',
       id: `set${title}Budget`,
       audit: `${kind}.changed`,
       summary: `Set a budget of ${noun}`,
@@ -308,6 +331,8 @@ function levelOperations(kind: LevelKind): readonly Operation[] {
     operation(`DELETE ${path}/{id}/budgets/{interval}` as 'DELETE /workspaces/{id}/budgets/{interval}', {
       tag,
       roles: ['admin'],
+      reach: 'place',
+      scope: 'organization:write',
       id: `delete${title}Budget`,
       audit: `${kind}.changed`,
       summary: `Remove a budget of ${noun}`,
@@ -327,6 +352,8 @@ export const levelsOperations: readonly Operation[] = [
   operation('GET /organization/members', {
     tag: 'Organizations',
     roles: ['viewer', 'billing'],
+    reach: 'place',
+    scope: 'organization:read',
     id: 'listOrganizationMembers',
     summary: "List people of the caller's organization",
     description: 'Members of the organization and of all its workspaces, each once.',

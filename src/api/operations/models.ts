@@ -128,7 +128,7 @@ const NAMED = [
 /** Clients of messages name the version of their API. */
 const isMessages = (headers: IncomingHttpHeaders): boolean => headers['anthropic-version'] !== undefined
 
-const models = { tag: 'Models', roles: 'any' } as const
+const models = { tag: 'Models', roles: 'any', reach: 'own' } as const
 
 export const modelOperations: readonly Operation[] = [
   operation('GET /models', {

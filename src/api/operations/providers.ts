@@ -18,6 +18,7 @@ export const providerOperations: readonly Operation[] = [
   operation('GET /providers', {
     tag: 'Models',
     roles: 'any',
+    reach: 'own',
     id: 'listProviders',
     summary: 'List providers',
     reply: { description: 'Providers.', schema: data(Type.Array(provider)) },

@@ -95,7 +95,7 @@ const generation = data(
   }),
 )
 
-const reads = { tag: 'Records', roles: ['viewer', 'billing'] } as const
+const reads = { tag: 'Records', roles: ['viewer', 'billing'], reach: 'place', scope: 'spending:read' } as const
 
 export const recordOperations: readonly Operation[] = [
   operation('GET /credits', {
@@ -154,6 +154,7 @@ export const recordOperations: readonly Operation[] = [
   operation('GET /generation', {
     ...reads,
     roles: 'any',
+    scope: 'requests:read',
     id: 'getGeneration',
     summary: 'Get a generation',
     description:

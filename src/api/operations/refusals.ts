@@ -59,6 +59,8 @@ export const refusalOperations: readonly Operation[] = [
     id: 'listRefusals',
     tag: 'Records',
     roles: ['viewer'],
+    reach: 'place',
+    scope: 'requests:read',
     summary: 'List refused requests',
     description:
       'Requests that the gateway itself has refused: they were sent to no provider, cost nothing and have no record of a generation. They are counted by minute, key and reason, and kept for 32 days; without `since`, those of the last 24 hours are listed. No text of a request is kept.',

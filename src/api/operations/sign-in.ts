@@ -34,6 +34,7 @@ export const signInOperations: readonly Operation[] = [
     id: 'createAuthCode',
     audit: 'sign_in_code.created',
     roles: ['member'],
+    reach: 'own',
     summary: 'Create a sign-in code for an application',
     body: {
       schema: withNotes(checkKeyRequest.schema, NOTES),
@@ -68,6 +69,7 @@ export const signInOperations: readonly Operation[] = [
     id: 'exchangeAuthCode',
     audit: 'key.created',
     roles: 'none',
+    reach: 'own',
     summary: 'Exchange a code for a key',
     body: {
       schema: withNotes(checkExchange.schema, NOTES),

@@ -9,6 +9,8 @@ export const sliceOperations: readonly Operation[] = [
     id: 'listSlices',
     tag: 'Records',
     roles: ['viewer', 'billing'],
+    reach: 'place',
+    scope: 'spending:read',
     summary: 'List spend, tokens, errors and latency of a range',
     description:
       'Sums and percentiles of settled requests by key, user, app, model, provider, status or error, today included. A reply comes at once: it says from when on the generations are in it, and the next call has more.',
@@ -21,6 +23,8 @@ export const sliceOperations: readonly Operation[] = [
     id: 'listExtremes',
     tag: 'Records',
     roles: ['viewer'],
+    reach: 'place',
+    scope: 'requests:read',
     summary: 'List the dearest or slowest requests of a range',
     description:
       'Settled requests with the most of a measure; those without it are left out. As of slices, a reply says how far it has looked.',

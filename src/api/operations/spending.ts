@@ -142,6 +142,8 @@ export const spendingOperations: readonly Operation[] = [
     id: 'listKeyActivity',
     tag: 'Records',
     roles: ['viewer', 'billing'],
+    reach: 'place',
+    scope: 'spending:read',
     summary: 'List spending by key, day, model and provider',
     description: 'Settled requests by the UTC day of their admission, the latest day first, and on each day the most spent first.',
     parameters: KEY_ACTIVITY_QUERY,
@@ -158,6 +160,8 @@ export const spendingOperations: readonly Operation[] = [
     id: 'getChargeback',
     tag: 'Records',
     roles: ['viewer', 'billing'],
+    reach: 'place',
+    scope: 'spending:read',
     summary: 'Get a charge-back of a period',
     description:
       'Who is to pay what, exact to the nano-dollar: sums of the requests that were admitted in the period, and a line for each correction, refund and write-off that counts in it. All lines are of one moment.',
@@ -170,6 +174,8 @@ export const spendingOperations: readonly Operation[] = [
   operation('GET /keys/{hash}/budget', {
     tag: 'Keys',
     roles: ['viewer', 'billing'],
+    reach: 'place',
+    scope: 'spending:read',
     id: 'getKeyBudget',
     summary: 'Get the budget of a key',
     description: 'What it may spend, has spent day by day, and when it will have spent it all at its pace.',

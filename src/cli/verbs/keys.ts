@@ -17,6 +17,8 @@ const FIELD_OPTIONS = {
   '--provider-ids <IDS>': 'ids made at providers that it may name',
   '--tags <TAGS>': 'such as team=growth,env=production',
   '--role <ROLE>': 'member, viewer, billing, admin or owner',
+  '--scope <SCOPES>': 'what a management key opens, such as spending:read',
+  '--organization <ID>': 'that a management key governs',
   '--set <JSON>': 'further fields of POST /v1/keys',
 } as const
 

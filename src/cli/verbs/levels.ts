@@ -83,13 +83,13 @@ export const levelCommands: readonly Command[] = [
   {
     usage: 'members',
     summary: 'Add, list, limit, disable and remove members of workspaces',
-    example: 'members list ml',
+    example: 'members list default',
     page: PAGE,
   },
   command({
     usage: 'members list <WORKSPACE>',
     summary: 'Show the members of a workspace with their limits',
-    example: 'members list ml --config headgate.yaml',
+    example: 'members list default --config headgate.yaml',
     page: PAGE,
     options: { ...OF_ORGANIZATION, ...OPTIONS },
     run: run('list'),
@@ -97,7 +97,7 @@ export const levelCommands: readonly Command[] = [
   command({
     usage: 'members add <WORKSPACE> <USER>',
     summary: 'Add a person or service account, by the name that the identity provider has for it',
-    example: 'members add ml ada@example.com --config headgate.yaml',
+    example: 'members add default ada@example.com --config headgate.yaml',
     page: PAGE,
     options: {
       '--role <ROLE>': 'admin or member, as clients show it',
@@ -110,7 +110,7 @@ export const levelCommands: readonly Command[] = [
   command({
     usage: 'members limit <WORKSPACE> <USER>',
     summary: 'Set limits for all keys and tokens of a member together',
-    example: 'members limit ml ada@example.com --weekly 50 --config headgate.yaml',
+    example: 'members limit default ada@example.com --weekly 50 --config headgate.yaml',
     page: PAGE,
     options: { ...LIMITS, ...OF_ORGANIZATION, ...OPTIONS },
     run: run('limit'),
@@ -123,7 +123,7 @@ export const levelCommands: readonly Command[] = [
     command({
       usage: `members ${verb} <WORKSPACE> <USER>`,
       summary,
-      example: `members ${verb} ml ada@example.com --config headgate.yaml`,
+      example: `members ${verb} default ada@example.com --config headgate.yaml`,
       page: PAGE,
       options: { ...OF_ORGANIZATION, ...OPTIONS },
       run: run(verb),

@@ -4,6 +4,7 @@ import { type TSchema, Type } from 'typebox'
 import { ERROR_CODES } from '../../core/error-codes.ts'
 import { KEY_FIELDS, type KeyField, MAX_TAG_LENGTH, MAX_TAGS, TAG_NAME, TAG_NAME_EXPECTED } from '../../core/key-fields.ts'
 import { ROLES } from '../../core/roles.ts'
+import { SCOPE_NAMES } from '../../core/scopes.ts'
 import { WINDOWS } from '../../core/windows.ts'
 import {
   choiceField,
@@ -36,6 +37,7 @@ const shared = {
   role: Type.Optional(
     choiceField(`${KEY_FIELDS.role} See [keys.md](keys.md#roles). If unset: \`member\`, or \`owner\` with \`management: true\`.`, ROLES),
   ),
+  scopes: Type.Optional(listField(`${KEY_FIELDS.scopes} See [keys.md](keys.md#scopes).`, choiceField('A scope.', SCOPE_NAMES), 1)),
   disabled: withDefault(flag(KEY_FIELDS.disabled), false),
   expires_at: Type.Optional(time(KEY_FIELDS.expires_at)),
   allowed_models: Type.Optional(listField(KEY_FIELDS.allowed_models, modelSlug('A slug, or a pattern such as openai/*.'), 1)),
@@ -62,13 +64,18 @@ export const key = closed('One API key.', {
   ),
   workspace: Type.Optional(
     entryName(
-      'Slug or id of a workspace of the store: the key counts towards its limits and those of its organization, and is refused where it is disabled or gone. See [teams.md](teams.md). If unset: the default workspace.',
+      'Slug or id of a workspace of the store: the key counts towards its limits and those of its organization, and is refused where it is disabled or gone. A management key governs what lies in it. See [teams.md](teams.md). If unset: the workspace `default`, and of a management key the whole gateway.',
     ),
   ),
   member: Type.Optional(
     line(
       'Of a member of that workspace or its organization, the id or the name that the identity provider has for it: its limits hold as well.',
       256,
+    ),
+  ),
+  organization: Type.Optional(
+    entryName(
+      'Of a management key, in the place of `workspace`: slug or id of the organization that it governs, with all workspaces below it. With neither it governs the whole gateway. See [keys.md](keys.md#place-of-a-management-key).',
     ),
   ),
   management: withDefault(flag('True: the same as `role: owner`, a management key with all rights.'), false),

@@ -28,6 +28,7 @@ import { policy } from './policies.ts'
 import { limits, preferences } from './preferences.ts'
 import { presets } from './presets.ts'
 import { type provider, providers } from './providers.ts'
+import { scim } from './scim.ts'
 import { admin, brand, byok, compaction, errors, healthChecks, server, shared, store } from './server.ts'
 import { telemetry } from './telemetry.ts'
 
@@ -69,6 +70,7 @@ export const configSchema = closed('Configuration of headgate.', {
   exports: atStart(withDefault(exportList, [])),
   events: withDefault(events, {}),
   audit: withDefault(audit, {}),
+  scim: withDefault(scim, {}),
   secrets: withDefault(
     closed('Secrets that this file refers to, such as those of mounted files, of Vault or of a cloud.', {
       refresh: withDefault(

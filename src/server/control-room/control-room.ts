@@ -11,7 +11,7 @@ import { asFault, Fault, faultReply } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import { signTicket } from '../../core/person-ticket.ts'
-import { isPermitted, isRole, MANAGEMENT_ROLES, type Role, requireRole } from '../../core/roles.ts'
+import { isPermitted, MANAGEMENT_ROLES, mayCall, type Right, type RoleHolder, requireRight, type Visitors } from '../../core/roles.ts'
 import { secretHash } from '../../core/secret.ts'
 import { SIGN_IN_REFUSALS } from '../../core/sign-in-refusals.ts'
 import { Attempts } from '../../pipeline/request/attempt-buckets.ts'
@@ -28,6 +28,7 @@ import { type KnownPerson, type People, personIn } from './people.ts'
 import { PublicApi } from './public-api.ts'
 import { RefusedSignIns } from './refused-sign-ins.ts'
 import { readJson, reply } from './replies.ts'
+import { rightsIn } from './rights.ts'
 import { checkOrigin, OWN_HEADER } from './same-origin.ts'
 import type { SignInLink } from './sign-in-link.ts'
 
@@ -116,9 +117,9 @@ export class ControlRoom {
     if (!session) return false
     checkOrigin(request)
     if (visitors === 'operator' && session.role !== 'operator') return false
-    const role = await this.role(session, request)
-    if (role === undefined) return false
-    if (visitors !== 'operator') requireRole({ role }, visitors)
+    const holder = await this.rights(session, request)
+    if (!holder) return false
+    if (visitors !== 'operator') requireRight(holder, routeRight(visitors))
     return true
   }
 
@@ -156,9 +157,9 @@ export class ControlRoom {
       throw thrown
     })
     await this.sessions.end(sessionCookie(request))
-    const { keyRole } = visitor
+    const { rights } = visitor
     const { cookie, session } = await this.sessions.open(visitor, { actor: await this.holderActor(visitor), address })
-    reply(response, 201, await this.described(session, keyRole), { 'Set-Cookie': sessionHeader(cookie, request) })
+    reply(response, 201, await this.described(session, rights), { 'Set-Cookie': sessionHeader(cookie, request) })
   }
 
   private async knownVisitor(name: 'key' | 'code', secret: string, request: IncomingMessage): Promise<Visitor> {
@@ -180,7 +181,7 @@ export class ControlRoom {
   }
 
   private operator(name: string): Visitor {
-    return { keyRole: 'owner', role: 'operator', secret: this.options.operatorSecret, name }
+    return { rights: { role: 'owner' }, role: 'operator', secret: this.options.operatorSecret, name }
   }
 
   /** @throws Fault 401 for a key that is unknown, 403 for one that manages nothing. */
@@ -192,15 +193,16 @@ export class ControlRoom {
       throw new Fault('invalid_key', { message: 'key: expected a management key or the admin token', metadata: { field: 'key' } })
     }
     if (status !== 200) throw new Fault('unavailable', { message: `The gateway cannot look the key up: it replies with ${status}` })
-    const { data } = JSON.parse(body) as { data: { label: string; role: Role } }
-    if (!isPermitted(data, MANAGEMENT_ROLES)) {
+    const { data } = JSON.parse(body) as { data: JsonObject & { label: string } }
+    const rights = rightsIn(data)
+    if (!rights || !isPermitted(rights, MANAGEMENT_ROLES)) {
       this.countWrong(request)
       throw new Fault('management_only', {
         message: 'key: expected a management key, found one for completions',
         metadata: { field: 'key' },
       })
     }
-    return { keyRole: data.role, role: 'manager', secret: key, name: data.label }
+    return { rights, role: 'manager', secret: key, name: data.label }
   }
 
   /** A key of the configuration is in no store: its mask names it. */
@@ -236,8 +238,8 @@ export class ControlRoom {
   private async showSession(request: IncomingMessage, response: ServerResponse): Promise<void> {
     checkOrigin(request)
     const session = await this.requestSession(request)
-    const role = session && (await this.role(session, request))
-    reply(response, 200, session && role ? await this.described(session, role) : { ...this.shown(), data: null })
+    const rights = session && (await this.rights(session, request))
+    reply(response, 200, session && rights ? await this.described(session, rights) : { ...this.shown(), data: null })
   }
 
   /** Of everybody, also without a session. */
@@ -247,13 +249,13 @@ export class ControlRoom {
     return { brand: brand(), sign_in: { issuers, refusals: issuers.length === 0 ? {} : { ...SIGN_IN_REFUSALS } } }
   }
 
-  private async described(session: RoomSession, keyRole: Role): Promise<SessionReply> {
+  private async described(session: RoomSession, rights: RoleHolder): Promise<SessionReply> {
     const { version, url } = this.options
     const data = {
       name: session.name,
       role: session.role,
-      key_role: keyRole,
-      actions: [...this.actions(session, keyRole), ...(await operationsFor(keyRole))],
+      key_role: rights.role,
+      actions: [...this.actions(session, rights), ...(await operationsFor(rights))],
       expires_at: new Date(session.expiresAt).toISOString(),
       version,
       api_url: url() ?? null,
@@ -262,10 +264,10 @@ export class ControlRoom {
   }
 
   /** Routes of the admin listener that the session opens, by method and path, and sample traffic, which costs nothing, since only the simulated provider is there. */
-  private actions({ role }: RoomSession, keyRole: Role): string[] {
+  private actions({ role }: RoomSession, rights: RoleHolder): string[] {
     const { routes, developmentKey } = this.options
     const opens = ({ visitors }: AdminRoute): boolean =>
-      visitors !== undefined && (visitors === 'operator' ? role === 'operator' : isPermitted({ role: keyRole }, visitors))
+      visitors !== undefined && (visitors === 'operator' ? role === 'operator' : mayCall(rights, routeRight(visitors)))
     const opened = [...routes].filter(([, route]) => opens(route)).map(([name]) => name)
     return developmentKey() === undefined ? opened : [...opened, SAMPLE]
   }
@@ -289,7 +291,7 @@ export class ControlRoom {
       authorization: isOwn ? `Bearer ${secret}` : authorization,
       address: this.options.addresses.of(request),
     })
-    if ((status === 401 || status === 429) && isOwn && !isSample) await this.role(session, request)
+    if ((status === 401 || status === 429) && isOwn && !isSample) await this.rights(session, request)
   }
 
   private requestSession(request: IncomingMessage): Promise<RoomSession | undefined> {
@@ -297,11 +299,11 @@ export class ControlRoom {
   }
 
   /**
-   * Role that the key or the person of a session has now. A key that was revoked or has expired ends its sessions, and so does a
+   * Rights that the key or the person of a session has now. A key that was revoked or has expired ends its sessions, and so does a
    * configuration that maps a person no more.
    * @returns undefined where the session opens nothing. @throws Fault 503 where that cannot be found out.
    */
-  private async role(session: RoomSession, request: IncomingMessage): Promise<Role | undefined> {
+  private async rights(session: RoomSession, request: IncomingMessage): Promise<RoleHolder | undefined> {
     const secret = this.requestSecret(session)
     const end = (): Promise<void> => this.sessions.end(sessionCookie(request))
     if (secret === undefined) {
@@ -312,8 +314,8 @@ export class ControlRoom {
     // Of a person the configuration of this process decides: that of a worker may be a moment older.
     if (isUnusable && session.role !== 'person') await end()
     if (status !== 200) return undefined
-    const { data } = JSON.parse(body) as { data: { role: unknown } }
-    return isRole(data.role) ? data.role : undefined
+    const { data } = JSON.parse(body) as { data: JsonObject }
+    return rightsIn(data)
   }
 
   /** Secret of a request to the API; undefined where a person is mapped no more. */
@@ -341,11 +343,14 @@ export class ControlRoom {
   }
 }
 
-/** One who signs in, with the role of the key that requests of the session are made with. */
-type Visitor = SessionHolder & { readonly keyRole: Role }
+/** One who signs in, with the rights of the key that requests of the session are made with. */
+type Visitor = SessionHolder & { readonly rights: RoleHolder }
 
 /** Faults of sign-ins that are entered. */
 const REFUSALS: ReadonlySet<string> = new Set(['invalid_key', 'management_only'])
+
+/** Routes of the admin listener are about the whole gateway. No scope stands for one of them, so that a key with any opens none. */
+const routeRight = (roles: Exclude<Visitors, 'operator'>): Right => ({ roles, reach: 'gateway', scope: null })
 
 const signedOut = (): Fault => new Fault('missing_key', { message: 'The session has ended: sign in again' })
 

@@ -30,7 +30,7 @@ export function readCertificate(certificate: X509Certificate, { member, rules }:
   if (named === undefined || name === undefined) return undefined
   const rule = rules.findIndex(({ when }) => hasClaims(claims, when))
   return {
-    issuer: `${CERTIFICATE_ISSUER}${named}`,
+    issuer: certificateIssuer(named),
     member: name,
     rule: rule < 0 ? undefined : rule,
     expiresAt: Date.parse(certificate.validTo),
@@ -40,6 +40,12 @@ export function readCertificate(certificate: X509Certificate, { member, rules }:
 
 /** Begins what stands in the place of an issuer: no `iss` of a token is such, since those are URLs. */
 const CERTIFICATE_ISSUER = 'certificate:'
+
+const certificateIssuer = (claim: string): string => `${CERTIFICATE_ISSUER}${claim}`
+
+/** All that may stand there for holders of these settings. */
+export const certificateIssuers = ({ member }: Pick<CertificateSettings, 'member'>): string[] =>
+  (member === undefined ? USUAL_MEMBERS : [member]).map(certificateIssuer)
 
 /** Claims by the names that the documents have (docs/tls.md#claims). */
 export function certificateClaims(certificate: X509Certificate): JsonObject {

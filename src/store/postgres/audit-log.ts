@@ -3,7 +3,16 @@ import { sql } from 'kysely'
 import { type AuditHead, type AuditRow, chain, GATEWAY_ORIGIN } from '../../core/audit-entries.ts'
 import type { AuditKeys } from '../../core/audit-keys.ts'
 import type { Clock } from '../../core/clock.ts'
-import { type AuditLogStore, type AuditQuery, onlyHead, prunedEntry, type UntimedEntry } from '../audit-log.ts'
+import {
+  type AuditLogStore,
+  type AuditPart,
+  type AuditQuery,
+  onlyHead,
+  placeMarks,
+  prunedEntry,
+  SIGN_IN_ACTIONS,
+  type UntimedEntry,
+} from '../audit-log.ts'
 import type { Session } from './connection.ts'
 import type { Connections } from './connections.ts'
 import { query, storable } from './tables.ts'
@@ -46,6 +55,10 @@ async function lockHead(session: Session): Promise<AuditHead> {
   return onlyHead(await session.run(query.selectFrom('audit_head').select(['sequence', 'hash']).forUpdate().compile()))
 }
 
+const inPart = ({ subjects, actors, levels }: AuditPart) => sql<boolean>`(subject = any(${subjects.map(storable)})
+  or (action = any(${[...SIGN_IN_ACTIONS]}) and actor = any(${actors.map(storable)}))
+  or exists (select 1 from unnest(${levels.flatMap(placeMarks)}::text[]) as mark (of_place) where position(of_place in entry) > 0))`
+
 export class PostgresAuditLog implements AuditLogStore {
   private readonly connections: Pick<Connections, 'readings'>
   private readonly pen: AuditPen
@@ -59,7 +72,7 @@ export class PostgresAuditLog implements AuditLogStore {
     await this.connections.readings.transaction((session) => appendAudit(session, entries, this.pen))
   }
 
-  async page({ after, newestFirst = false, limit, actor, action, subject, since, until }: AuditQuery): Promise<AuditRow[]> {
+  async page({ after, newestFirst = false, limit, actor, action, subject, since, until, within }: AuditQuery): Promise<AuditRow[]> {
     let found = query.selectFrom('audit_entry').select([...COLUMNS])
     if (after !== 0) found = found.where('sequence', newestFirst ? '<' : '>', after)
     if (actor !== undefined) found = found.where('actor', '=', storable(actor))
@@ -67,6 +80,7 @@ export class PostgresAuditLog implements AuditLogStore {
     if (subject !== undefined) found = found.where('subject', '=', storable(subject))
     if (since !== undefined) found = found.where('at', '>=', Math.ceil(since))
     if (until !== undefined) found = found.where('at', '<', Math.ceil(until))
+    if (within) found = found.where(inPart(within))
     return this.connections.readings.run(
       found
         .orderBy('sequence', newestFirst ? 'desc' : 'asc')

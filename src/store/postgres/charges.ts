@@ -35,7 +35,7 @@ interface ChargeRow {
 export function readCharges(connection: Pick<Connection, 'transaction'>, wanted: ChargeQuery): Promise<ChargeStatement> {
   return connection.transaction(async (session) => {
     await session.run(sql`set transaction isolation level repeatable read, read only`.compile(query))
-    const sums = new ChargeSums(wanted.by)
+    const sums = new ChargeSums(wanted.by, wanted.keys)
     const areKept = !wanted.by.some((group) => FACT_GROUPS.some((each) => each === group))
     // To group generations that no sum has yet may take longer than a statement has: they come one by one.
     for (const select of areKept ? [keptSums(wanted), generations(wanted, ABOVE)] : [generations(wanted)])
@@ -69,7 +69,7 @@ const within = ({ from, until }: ChargeQuery) =>
 function keptSums(wanted: ChargeQuery): RawBuilder<unknown> {
   const rows = sql`select moment as day, key, model, provider, count, case when ${FAILED} then count else 0 end as failed,
     dollars::numeric * 1000000000 + nano as cost, ${COUNTED} from (${useByDay(wanted)}) as kept`
-  const groups = KEPT_GROUPS.filter((group) => wanted.by.includes(group))
+  const groups = KEPT_GROUPS.filter((group) => wanted.by.includes(group) || (group === 'key' && wanted.keys !== undefined))
   const names = groups.length === 0 ? sql`` : sql`${sql.raw(groups.join(', '))}, `
   const grouping = groups.length === 0 ? sql`having sum(count) > 0` : sql`group by ${sql.raw(groups.join(', '))} having sum(count) > 0`
   return sql`select ${names}sum(count)::bigint as requests, sum(failed)::bigint as failed, sum(cost)::numeric as cost, ${SUMS} from (${rows}) as found ${grouping}`
@@ -89,7 +89,8 @@ function generations(wanted: ChargeQuery, condition = sql``): RawBuilder<unknown
     session: fact('session_id', "''"),
     user: fact('user', "''"),
   }
-  const named = wanted.by.map((group) => sql`${columns[group]} as ${sql.raw(`"${group}"`)}`)
+  const by = wanted.keys ? [...new Set(['key' as const, ...wanted.by])] : wanted.by
+  const named = by.map((group) => sql`${columns[group]} as ${sql.raw(`"${group}"`)}`)
   return sql`select ${sql.join([...named, sql`1::bigint as requests`])}, case when ${FAILED} then 1::bigint else 0 end as failed, cost::numeric as cost, ${CAPPED}
     from generation where ${within(wanted)} ${condition} order by seq, tag`
 }

@@ -21,6 +21,7 @@ import { HAS_SESSION, SESSION_OF } from '../search-index.ts'
 import { appendAudit } from './audit-log.ts'
 import type { Session } from './connection.ts'
 import type { Connections } from './connections.ts'
+import { inPart } from './search.ts'
 import { type LedgerEntryTable, query, storable } from './tables.ts'
 
 export class PostgresEntries implements LedgerEntries {
@@ -63,13 +64,14 @@ export class PostgresEntries implements LedgerEntries {
     return entryFrom(known)
   }
 
-  async page({ after, newestFirst = false, limit, key, kind, id, generation }: EntryQuery): Promise<LedgerEntry[]> {
+  async page({ after, newestFirst = false, limit, key, kind, id, generation, within }: EntryQuery): Promise<LedgerEntry[]> {
     let found = query.selectFrom('ledger_entry').selectAll()
     if (after !== 0) found = found.where('number', newestFirst ? '<' : '>', after)
     if (generation) found = found.where('seq', '=', generation.seq).where('tag', '=', generation.tag)
     if (key !== undefined) found = found.where('key', '=', storable(key))
     if (kind !== undefined) found = found.where('kind', '=', kind)
     if (id !== undefined) found = found.where('id', '=', storable(id))
+    if (within) found = found.where(inPart(within))
     return (
       await this.connections.readings.run(
         found

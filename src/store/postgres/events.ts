@@ -54,12 +54,13 @@ export class PostgresEvents implements DeliverableEvents {
     return this.connections.readings.transaction((session) => addEvents(session, events))
   }
 
-  async page({ after, types, since, until, limit, newestFirst = false }: EventQuery): Promise<StoredEvent[]> {
+  async page({ after, types, subjects, since, until, limit, newestFirst = false }: EventQuery): Promise<StoredEvent[]> {
     let found = query.selectFrom('event').selectAll()
     if (!newestFirst || after > 0) found = found.where('number', newestFirst ? '<' : '>', after)
     if (types.length > 0) found = found.where('type', 'in', [...types])
     if (since !== undefined) found = found.where('at', '>=', since)
     if (until !== undefined) found = found.where('at', '<', until)
+    if (subjects) found = found.where(sql<boolean>`subject = any(${subjects.map(storable)})`)
     return (
       await this.connections.readings.run(
         found

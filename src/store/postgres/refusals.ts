@@ -22,10 +22,11 @@ export class PostgresRefusals implements RefusalStore {
     }
   }
 
-  async list({ since, key, reason, generation, after = NEWEST_REFUSAL, limit }: RefusalQuery): Promise<RefusalRow[]> {
+  async list({ since, key, keys, reason, generation, after = NEWEST_REFUSAL, limit }: RefusalQuery): Promise<RefusalRow[]> {
     const older = sql<boolean>`(at, id) < (${after.at}, ${after.id})`
     let found = query.selectFrom('refusal').selectAll().where('at', '>=', since).where(older)
     if (key !== undefined) found = found.where('key', '=', storable(key))
+    if (keys) found = found.where(sql<boolean>`key = any(${keys.map(storable)})`)
     if (reason !== undefined) found = found.where('reason', '=', storable(reason))
     if (generation !== undefined) found = found.where(sql<boolean>`position(${generationMark(generation)} in detail) > 0`)
     return (await this.connection.run(found.orderBy('at', 'desc').orderBy('id', 'desc').limit(limit).compile())).map(rowFrom)

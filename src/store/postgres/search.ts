@@ -1,6 +1,7 @@
 /** The search for generations in PostgreSQL: a slice of an index, of which the wanted ones are taken. */
 import { type RawBuilder, sql } from 'kysely'
-import type { FoundPage, GenerationRecord, GenerationSearch } from '../../ledger/types.ts'
+import { payersColumn } from '../../core/payers.ts'
+import type { FoundPage, GenerationRecord, GenerationSearch, LedgerPart } from '../../ledger/types.ts'
 import { AdaptivePage, type PageSize } from '../adaptive-page.ts'
 import { TICKS } from '../rows.ts'
 import { HAS_SESSION, SESSION_OF } from '../search-index.ts'
@@ -115,17 +116,34 @@ function searchSlice(wanted: GenerationSearch): Slice {
 }
 
 /** The filters of a search, but for the time. */
-const FILTERS = ['key', 'model', 'provider', 'endpoint', 'session', 'statuses', 'error', 'minCost', 'maxCost', 'streamed'] as const
+const FILTERS = [
+  'key',
+  'model',
+  'provider',
+  'endpoint',
+  'session',
+  'statuses',
+  'error',
+  'minCost',
+  'maxCost',
+  'streamed',
+  'within',
+] as const
 
 function wantsAll(wanted: GenerationSearch, { has }: Slice): boolean {
   return FILTERS.every((name) => wanted[name] === undefined || has.includes(name))
 }
+
+/** Rows with columns `key` and `payer`. */
+export const inPart = ({ keys, account }: LedgerPart): RawBuilder<boolean> =>
+  sql<boolean>`(key = any(${keys.map(storable)}) or ${storable(account)} = any(${sql.raw(payersColumn('payer'))}))`
 
 /** Conditions on columns and on the text of the facts; rows that meet them are parsed and checked. @param has filters that all rows meet. */
 function searchFilter(wanted: GenerationSearch, has: Slice['has']): RawBuilder<unknown>[] {
   const { key, model, endpoint, statuses, minCost, maxCost } = wanted
   const terms: RawBuilder<unknown>[] = []
   if (key !== undefined && !has.includes('key')) terms.push(sql`key = ${storable(key)}`)
+  if (wanted.within) terms.push(inPart(wanted.within))
   if (statuses && !has.includes('statuses')) terms.push(sql`status = any(${[...statuses]})`)
   if (minCost !== undefined) terms.push(sql`cost >= ${minCost}::bigint`)
   if (maxCost !== undefined) terms.push(sql`cost <= ${maxCost}::bigint`)

@@ -1,15 +1,17 @@
 /** The control room shows who a person is that has signed in there at an identity provider. */
 import { isPersonTicket, openTicket } from '../../../core/person-ticket.ts'
+import { withMemberRole } from '../../../ledger/member-roles.ts'
 import type { ApiKey } from '../../../plugin-api/key.ts'
 import type { AuthenticationMethod, AuthenticationParts, Caller } from './method.ts'
 
 /** Undefined without an issuer at which people sign in: no request is looked at then. */
-export function person({ config, tokens }: AuthenticationParts): AuthenticationMethod | undefined {
+export function person({ config, tokens, places }: AuthenticationParts): AuthenticationMethod | undefined {
   const roomHash = config.operatorKey?.hash
   if (!tokens || roomHash === undefined || !config.issuers.some(({ signIn }) => signIn)) return undefined
   const found = ({ headers }: Caller): ApiKey | undefined => {
     const ticket = openTicket(headers.authorization ?? '', roomHash, tokens.clock.now())
-    return ticket && tokens.person(ticket)
+    const key = ticket && tokens.person(ticket)
+    return key && places ? withMemberRole(key, places) : key
   }
   return {
     shows: ({ headers }) => isPersonTicket(headers.authorization),
