@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { badField } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
+import { personName } from '../core/levels.ts'
 import type { AssignmentKind, GuardrailSnapshot } from '../store/guardrails.ts'
 import { checkKeyHashes, checkMembers, checkOrganizations, checkWorkspaces } from './guardrail-body.ts'
 import { type GuardrailSource, keyAssignments, levelAssignments, memberAssignments } from './guardrail-entry.ts'
@@ -81,7 +82,8 @@ export async function unassign(kind: Assigned, id: string, body: JsonObject, sou
   await mustBeThere(id, source)
   // What is gone may still have one.
   const given = body[FIELDS[kind].field] as string[]
-  const named = subjects.flatMap((subject, at) => subject ?? (kind === 'key' ? [] : (given[at] ?? [])))
+  const gone = (name = ''): string | readonly string[] => (kind === 'key' ? [] : kind === 'member' ? personName(name) : name)
+  const named = subjects.flatMap((subject, at) => subject ?? gone(given[at]))
   return ok({ unassigned_count: await source.guardrails.unassign(storedKind(kind), id, named, source.origin) })
 }
 
@@ -97,8 +99,8 @@ async function findSubjects(kind: Assigned, body: JsonObject, source: GuardrailS
   await source.levels?.renew()
   const tree = source.levels?.tree
   if (kind !== 'member') return given.map((name) => tree?.named(kind, name)?.id)
-  const users = new Set(tree?.list('member').map(({ fields }) => (fields.userId ?? '').toLowerCase()))
-  return given.map((user) => (users.has(user.toLowerCase()) ? user.toLowerCase() : undefined))
+  const users = new Set(tree?.list('member').map(({ fields }) => personName(fields.userId ?? '')))
+  return given.map((user) => (users.has(personName(user)) ? personName(user) : undefined))
 }
 
 async function mustBeThere(id: string, { guardrails }: GuardrailSource): Promise<void> {

@@ -3,7 +3,7 @@ import { type TSchema, Type } from 'typebox'
 import { checker } from '../core/check.ts'
 import { badField } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
-import { DEFAULT_SLUG, type LevelFields, type LevelKind, type LevelRates, MEMBER_ROLES } from '../core/levels.ts'
+import { DEFAULT_SLUG, type LevelFields, type LevelKind, type LevelRates, MEMBER_ROLES, personName } from '../core/levels.ts'
 import { MAX_USD } from '../core/money.ts'
 import { nameIn } from '../core/plain-name.ts'
 import { SORT_KEYS, type SortKey } from '../core/sort-keys.ts'
@@ -93,10 +93,10 @@ export function removedUsers(body: JsonObject): readonly string[] {
   return usersIn(body)
 }
 
-/** Each once: names count alike in either case of letters. */
+/** Each once. */
 function usersIn(body: JsonObject): readonly string[] {
   const named = (body.user_ids as string[]).map((user, at) => nameIn(user, `user_ids[${at}]`).trim())
-  return [...new Map(named.map((user) => [user.toLowerCase(), user])).values()]
+  return [...new Map(named.map((user) => [personName(user), user])).values()]
 }
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/

@@ -13,6 +13,7 @@ import {
   type LevelLimit,
   type LevelWindow,
   ORGANIZATION,
+  personName,
 } from '../core/levels.ts'
 import { BUDGET_WINDOWS } from '../core/shared-budget.ts'
 import type { LevelWritten } from '../store/levels.ts'
@@ -256,7 +257,7 @@ export async function listPeople(organization: string, query: URLSearchParams, {
   const parents = [organization, ...tree.list('workspace', organization).map(({ id }) => id)]
   const people = new Map<string, Level>()
   for (const member of parents.flatMap((parent) => tree.list('member', parent))) {
-    const user = (member.fields.userId ?? '').toLowerCase()
+    const user = personName(member.fields.userId ?? '')
     if (!people.has(user)) people.set(user, member)
   }
   return page([...people.values()].map(personEntry))

@@ -6,6 +6,7 @@ import type { GuardrailConfig } from '../config/guardrails.ts'
 import { guardrailConfig, type RawGuardrail } from '../config/guardrails.ts'
 import { Fault } from '../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
+import { personName } from '../core/levels.ts'
 import { arePrepared, compileRules, externalEngine, type GuardrailName, preparePatterns } from '../guardrails/index.ts'
 import type { GuardrailSetting } from '../pipeline/guard/guardrail-setting.ts'
 import type { Catalog } from '../routing/catalog/catalog.ts'
@@ -48,7 +49,7 @@ export class StoredSettings {
     }
     for (const { kind, subject, guardrail } of assignments) {
       const named = subjects[kind].get(guardrail) ?? new Set()
-      subjects[kind].set(guardrail, named.add(kind === 'member' ? subject.toLowerCase() : subject))
+      subjects[kind].set(guardrail, named.add(kind === 'member' ? personName(subject) : subject))
     }
     const kept = new Map<string, Kept>()
     const settings: GuardrailSetting[] = []

@@ -4,6 +4,7 @@
  */
 import { ACCOUNT_KINDS, type AccountKind } from './account-kinds.ts'
 import type { JsonObject } from './json.ts'
+import { plainName } from './plain-name.ts'
 import type { BUDGET_WINDOWS } from './shared-budget.ts'
 import type { SortKey } from './sort-keys.ts'
 import { WORKSPACE } from './workspace.ts'
@@ -108,14 +109,20 @@ export interface Level {
 
 /**
  * The text by which a level is unique: a store has each once.
- * Letters of members' names count alike in both cases, since mail addresses do.
+ * Names of members are compared as `personName` has them.
  */
 export function levelHandle({ kind, parent, fields: { slug, userId } }: Pick<Level, 'kind' | 'parent' | 'fields'>): string {
   return kind === 'member' ? memberHandle(parent ?? '', userId ?? '') : slugHandle(kind, slug ?? '')
 }
 
 const slugHandle = (kind: Exclude<LevelKind, 'member'>, slug: string): string => `${kind} ${slug}`
-const memberHandle = (parent: string, userId: string): string => `member ${parent} ${userId.toLowerCase()}`
+const memberHandle = (parent: string, userId: string): string => `member ${parent} ${personName(userId)}`
+
+/**
+ * The form in which the name of a person is compared: identity providers and administrators write one name in either case of letters, with
+ * signs composed or not (UAX #15), and with signs that do not show.
+ */
+export const personName = (userId: string): string => plainName(userId).trim().normalize('NFC').toLowerCase()
 
 /** Names of the levels of a key. */
 export interface KeyPlace {
@@ -150,7 +157,7 @@ export interface KeyLevels {
   readonly workspace: string
   readonly organization: string
   readonly members: readonly string[]
-  /** Name that the identity provider has for the member, in small letters. */
+  /** `personName` of the member. */
   readonly user?: string
   /** Why its callers are refused; undefined where they are not. */
   readonly refusal?: string

@@ -11,6 +11,7 @@ import {
   levelName,
   levelNoun,
   ORGANIZATION,
+  personName,
 } from '../core/levels.ts'
 import { isBounded } from '../core/reach.ts'
 import { isManager } from '../core/roles.ts'
@@ -26,6 +27,12 @@ interface FoundPlace {
   readonly sort: SortKey | undefined
   /** Why a manager is refused, whom the default workspace does not hold. */
   readonly ofManager: string | undefined
+}
+
+interface Line {
+  readonly workspace: Level
+  readonly organization: Level
+  readonly isAnyone: boolean | undefined
 }
 
 const NO_PLACE: KeyPlace = {}
@@ -63,7 +70,7 @@ export class PlacedKeys {
     if (this.version !== this.tree.version) this.renew()
     const known = this.placed.get(key)
     if (known) return known as K
-    const original = this.originals.get(key) ?? key
+    const original = this.original(key)
     const made = this.make(original)
     this.placed.set(key, made)
     if (made !== original) {
@@ -72,6 +79,11 @@ export class PlacedKeys {
       this.originals.set(made, original)
     }
     return made as K
+  }
+
+  /** The key that was placed, or the key itself. */
+  original(key: ApiKey): ApiKey {
+    return this.originals.get(key) ?? key
   }
 
   private renew(): void {
@@ -86,7 +98,7 @@ export class PlacedKeys {
   budgetAt({ kind, id, parent, version }: Level): SharedBudget | undefined {
     if (version === 0) return undefined
     if (this.version !== this.tree.version) this.renew()
-    if (kind === 'organization') return this.budget(this.tree.list(kind).filter((each) => each.id === id))
+    if (kind === 'organization') return this.budget([this.tree.get(kind, id)].filter((level) => level !== undefined))
     const isInWorkspace = kind === 'member' && this.tree.get('workspace', parent ?? '') !== undefined
     if (kind === 'workspace' || isInWorkspace)
       return this.find(kind === 'workspace' ? { workspace: id } : { workspace: parent ?? '', member: id }).budget
@@ -136,7 +148,7 @@ export class PlacedKeys {
     if (!workspace) return nowhere(`The workspace ${named} of this caller does not exist`)
     const organization = tree.get('organization', workspace.parent ?? '')
     if (!organization) return nowhere(`The organization of the workspace ${levelName(workspace)} does not exist`)
-    const members = who === undefined ? [] : this.members(who, workspace, organization)
+    const members = who === undefined ? [] : this.members(who, { workspace, organization, isAnyone })
     const [nearest] = members
     if (who !== undefined && !nearest && !isAnyone) return nowhere(`The member ${who} of this caller is not in ${levelText(workspace)}`)
     // One person may be a member of the workspace, and of the organisation above it.
@@ -153,7 +165,7 @@ export class PlacedKeys {
         workspace: workspace.id,
         organization: organization.id,
         members: members.map(({ id }) => id),
-        ...(nearest?.fields.userId === undefined ? {} : { user: nearest.fields.userId.toLowerCase() }),
+        ...(nearest?.fields.userId === undefined ? {} : { user: personName(nearest.fields.userId) }),
         ...(refusal === undefined ? {} : { refusal }),
         rates: line.flatMap(levelRates),
         ...(textModel === undefined || textModel === null ? {} : { textModel }),
@@ -174,9 +186,10 @@ export class PlacedKeys {
   }
 
   /** The member that is named, and the same person in the organisation. */
-  private members(who: string, workspace: Level, organization: Level): Level[] {
+  private members(who: string, { workspace, organization, isAnyone }: Line): Level[] {
     const { tree } = this
-    const byId = tree.get('member', who)
+    // A claim is a name, whatever its form: it may be the id of somebody else's.
+    const byId = isAnyone ? undefined : tree.get('member', who)
     const parents = [workspace.id, organization.id]
     if (byId && !parents.includes(byId.parent ?? '')) return []
     const name = byId ? (byId.fields.userId ?? '') : who

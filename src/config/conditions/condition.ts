@@ -1,8 +1,8 @@
 /** Conditions: expressions in CEL that are compiled when the configuration loads, and evaluated within a bounded time. */
+import { plainNames, registerBounded, useBounded } from './bounded-functions.ts'
 import { FUNCTIONS, mostSteps, NotAllowed } from './cost.ts'
 import { type Facts, GROUP_CLASSES } from './facts.ts'
 import { type CelEnvironment, type CelNode, type CelProblem, celLibrary, isNode } from './library.ts'
-import { isFound } from './patterns.ts'
 import { isGroup, STAGES, type Stage, VARIABLE_LIST, variableNamed } from './variables.ts'
 
 /** Characters of an expression. */
@@ -57,9 +57,6 @@ export function compileCondition(text: string): Condition | ConditionProblem {
 
 let environment: CelEnvironment | undefined
 
-/** Name under which `matches` runs: the library's own would match with backtracking. */
-const LINEAR = 'matchesLinear'
-
 function celEnvironment(): CelEnvironment {
   if (environment) return environment
   const { Environment } = celLibrary()
@@ -81,7 +78,7 @@ function celEnvironment(): CelEnvironment {
       made.registerVariable(name, groupType(name))
     }
   }
-  made.registerFunction(`string.${LINEAR}(string): bool`, isFound)
+  registerBounded(made)
   environment = made
   return made
 }
@@ -94,7 +91,8 @@ function compile(text: string): Condition | ConditionProblem {
   const read = new Reading()
   read.expression(expression, [])
   const found = mostSteps(expression)
-  const checked = read.withLinearPatterns(() => parsed.check())
+  useBounded(expression)
+  const checked = parsed.check()
   if (!checked.valid) throw checked.error
   if (checked.type !== 'bool' && checked.type !== 'dyn')
     return { message: `expected a condition, true or false; this is of the type ${checked.type}`, offset: 0 }
@@ -134,13 +132,11 @@ class Reading {
   /** By variable, the place where it first stands. */
   private readonly variables = new Map<string, number>()
   readonly claims = new Set<string>()
-  private readonly patterns: unknown[][] = []
 
   /** @param own names of loops around it. */
   expression(node: CelNode, own: readonly string[]): void {
     const { op, args, start } = node
     if (op === 'id') this.variable(String(args), start, own)
-    if (op === 'rcall' && Array.isArray(args) && args[0] === 'matches') this.patterns.push(args)
     if ((op === '.' || op === '[]') && Array.isArray(args) && isClaims(args[0], own)) {
       const name = op === '.' ? args[1] : isNode(args[1]) && args[1].op === 'value' ? args[1].args : undefined
       if (typeof name !== 'string') throw new NotAllowed('expected the name of a claim in quotes', start)
@@ -159,12 +155,6 @@ class Reading {
     const isLoop = loop.length > 1 && isNode(first) && first.op === 'id' && LOOP_NAMES.test(String((args as unknown[])[0]))
     const within = isLoop ? [...own, String(first.args)] : own
     for (const child of children(args)) this.expression(child, within)
-  }
-
-  /** Checks with the linear function in the place of the library's own, whose names the errors then have. */
-  withLinearPatterns<Result>(check: () => Result): Result {
-    for (const args of this.patterns) args[0] = LINEAR
-    return check()
   }
 
   /** The latest stage of its variables, or the problem that no stage has all of them. */
@@ -210,10 +200,10 @@ function describe({ code, summary = 'cannot be read', range, node }: CelProblem,
     const known = group && isGroup(group) ? Object.keys(group.fields) : []
     return { message: `${name || 'this value'} has no field ${word}`, offset, word, known }
   }
-  const [, called = ''] = /'(?:.*\.)?(\w+)\(/.exec(summary) ?? []
+  const [, called = ''] = /'(?:.*\.)?(\w+)\(/.exec(plainNames(summary)) ?? []
   if (code === 'no_matching_overload') {
-    const shown = summary.replace(LINEAR, 'matches').replace(/^found no matching overload for/, 'no function has these types:')
-    return (FUNCTIONS as readonly string[]).includes(called) || called === LINEAR
+    const shown = plainNames(summary).replace(/^found no matching overload for/, 'no function has these types:')
+    return (FUNCTIONS as readonly string[]).includes(called)
       ? { message: shown, offset }
       : { message: `no such function ${called}`, offset, word: called, known: FUNCTIONS }
   }

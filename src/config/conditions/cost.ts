@@ -4,6 +4,7 @@
  */
 import { type CelNode, isNode } from './library.ts'
 import { patternSteps } from './patterns.ts'
+import { SHORT } from './text-search.ts'
 import { type Field, isGroup, MAX_ENTRIES, USUAL_CHARACTERS, variableNamed } from './variables.ts'
 
 /** Bounds of a value: characters of a text, entries of a list or map, and what each entry is. */
@@ -40,6 +41,8 @@ export class NotAllowed extends Error {
 const SCALAR: Size = { characters: 0, entries: 0 }
 /** Characters that a text function reads in the time of one step. */
 const CHARACTERS_A_STEP = 32
+/** The same of a search for a text that may be long (`text-search.ts`). */
+const SOUGHT_A_STEP = 12
 /** A time zone is looked up by its name (`Date.toLocaleString`, some 20 µs). */
 const STEPS_OF_A_ZONE = 500
 
@@ -51,6 +54,7 @@ export const FUNCTIONS = [
   ...['getFullYear', 'getMonth', 'getDate', 'getDayOfMonth', 'getDayOfWeek', 'getDayOfYear', 'getHours', 'getMinutes', 'getSeconds'],
 ] as const
 
+const SEARCHES = new Set(['contains', 'indexOf', 'lastIndexOf'])
 const LOOPS = new Set(['all', 'exists', 'exists_one', 'filter', 'map'])
 /** Return the text that they are given, or a part of it. */
 const TEXTS = new Set(['lowerAscii', 'upperAscii', 'trim', 'substring', 'string', 'dyn'])
@@ -145,7 +149,9 @@ function comparison(op: string, args: unknown, scope: Scope): Bound {
   const other = total(right?.size ?? SCALAR)
   // What is looked for is compared with each entry; two values are compared up to the end of the shorter one.
   const compared = op === 'in' ? (right?.size.entries ?? 0) + Math.min(other, (right?.size.entries ?? 0) * one) : Math.min(one, other)
-  return { steps: steps(left, right) + compared / CHARACTERS_A_STEP, size: SCALAR }
+  // Two values that may be anything may be lists in lists, with an entry for each character that they could have.
+  const each = left?.size.isAny && (right?.size.isAny || right?.size.part?.isAny) ? 1 : CHARACTERS_A_STEP
+  return { steps: steps(left, right) + compared / each, size: SCALAR }
 }
 
 function operation(op: string, args: unknown, scope: Scope): Bound {
@@ -204,7 +210,8 @@ function call(node: CelNode, scope: Scope): Bound {
   if (name.startsWith('get') && args.length > 0) return { steps: steps(...parts) + STEPS_OF_A_ZONE, size: SCALAR }
   const looked = name === 'startsWith' || name === 'endsWith' ? parts.slice(1) : parts
   const read = looked.reduce((sum, part) => sum + part.size.characters, 0)
-  return { steps: steps(...parts) + read / CHARACTERS_A_STEP, size: TEXTS.has(name) ? size : SCALAR }
+  const isLongSearch = SEARCHES.has(name) && (parts[1]?.size.characters ?? 0) > SHORT
+  return { steps: steps(...parts) + read / (isLongSearch ? SOUGHT_A_STEP : CHARACTERS_A_STEP), size: TEXTS.has(name) ? size : SCALAR }
 }
 
 /** A loop over a list or the names of a map: its body is evaluated for each entry. */

@@ -33,12 +33,26 @@ class FieldGroup {
   }
 
   read(name: string, field: Field): unknown {
-    const found = this.known[name]
-    if (found !== undefined) return found
-    const value = celValue(this.readers[name]?.(this.source), field)
-    this.known[name] = value
-    return value
+    return once(this.known, name, () => celValue(this.readers[name]?.(this.source), field))
   }
+}
+
+/**
+ * A value that is too large is as such remembered too: loops of CEL go on behind an error, and would have it looked at again for each entry.
+ * @throws ValueTooLarge
+ */
+function once(known: Record<string, unknown>, name: string, read: () => unknown): unknown {
+  let found = known[name]
+  if (found === undefined) {
+    try {
+      found = read()
+    } catch (thrown) {
+      found = thrown
+    }
+    known[name] = found
+  }
+  if (found instanceof ValueTooLarge) throw found
+  return found
 }
 
 /** Class of each variable with fields: the library knows the types of their members by it. */
@@ -81,11 +95,9 @@ function createFacts(readers: Readonly<Record<VariableName, Read & Readonly<Reco
     const Group = GROUP_CLASSES.get(name)
     Object.defineProperty(made.prototype, name, {
       get(this: InstanceType<typeof made>) {
-        const found = this.known[name]
-        if (found !== undefined) return found
-        const read = Group ? new Group(readers[name], this.source) : celValue(readers[name](this.source), variable as Field)
-        this.known[name] = read
-        return read
+        return once(this.known, name, () =>
+          Group ? new Group(readers[name], this.source) : celValue(readers[name](this.source), variable as Field),
+        )
       },
     })
   }
@@ -107,29 +119,37 @@ function boundedText(value: string, most: number): string {
   return value
 }
 
-/** Room for texts: for all of them together, or for each. */
+/** Room for all of a value: characters of its texts, and one more for each entry, or for each text of a list. */
 type Room = { left: number } | { readonly each: number }
 
 function measure(value: unknown, room: Room, depth: number): void {
   if (typeof value === 'string') {
     if ('each' in room) boundedText(value, room.each)
-    else {
-      room.left -= value.length
-      if (room.left < 0) throw new ValueTooLarge()
-    }
+    else take(room, value.length)
     return
   }
   if (typeof value !== 'object' || value === null) return
   if (depth > MAX_NESTING) throw new ValueTooLarge()
   if (Array.isArray(value)) {
     if (value.length > MAX_ENTRIES) throw new ValueTooLarge()
-    for (const each of value) measure(each, room, depth + 1)
+    for (const each of value) measureEntry(each, room, depth)
     return
   }
   let entries = 0
-  for (const [key, each] of Object.entries(value)) {
+  for (const key in value) {
     if (++entries > MAX_ENTRIES) throw new ValueTooLarge()
     measure(key, room, depth + 1)
-    measure(each, room, depth + 1)
+    measureEntry((value as Readonly<Record<string, unknown>>)[key], room, depth)
   }
+}
+
+/** An entry without any text takes room as well: lists in lists have more of them than a request has bytes for texts. */
+function measureEntry(value: unknown, room: Room, depth: number): void {
+  if ('left' in room) take(room, 1)
+  measure(value, room, depth + 1)
+}
+
+function take(room: { left: number }, characters: number): void {
+  room.left -= characters
+  if (room.left < 0) throw new ValueTooLarge()
 }

@@ -38,7 +38,7 @@ const texts = (words: string, characters = USUAL_CHARACTERS) => ({ type: 'list<s
 export const VARIABLES = {
   caller: {
     stage: 'request',
-    text: 'The key, token or certificate that the request came with.',
+    text: 'The key, token or certificate that the request came with; of a key that was issued through sign-in the one that issued it.',
     fields: {
       name: text('Name of the key; of a token or certificate the name of the member with that of its rule, such as `ada (research)`.'),
       id: text('Its identity in the ledger.'),
@@ -55,7 +55,7 @@ export const VARIABLES = {
   },
   organisation: {
     stage: 'request',
-    text: 'The budgets that the caller draws on.',
+    text: 'The budgets of the configuration that the caller draws on.',
     fields: {
       team: text('Name of the nearest budget; empty without one.'),
       name: text('Name of the topmost budget; empty without one.'),
@@ -71,7 +71,10 @@ export const VARIABLES = {
       model: text('Slug of the first model that the request names, behind its alias. It may be served by another: see `model`.'),
       models: texts('Slugs of all models that it names.', 256),
       stream: flag('True for a streamed answer.'),
-      tools: texts('Names of its functions, and types of its other tools.', 128),
+      tools: texts(
+        'Names of its functions, also those in a namespace or among its items, and types of its other tools; `web_search` where a field, the plugin `web` or `:online` has it search.',
+        128,
+      ),
       media: flag('False where it surely holds text alone.'),
       max_output: number('Output cap in tokens; absent where the request sets none.'),
       bytes: number('Length of the body.'),

@@ -20,7 +20,7 @@ export interface GuardrailSetting extends GuardrailName {
   identities?: ReadonlySet<string> | undefined
   /** Ids of workspaces and organisations that it is assigned to: it holds for all below them. */
   levels?: ReadonlySet<string> | undefined
-  /** Names of members that it is assigned to, in small letters. */
+  /** `personName` of the members that it is assigned to. */
   users?: ReadonlySet<string> | undefined
   /** Its fields in camelCase, with their defaults. */
   settings: GuardrailConfig['settings']

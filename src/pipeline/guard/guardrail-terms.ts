@@ -2,7 +2,7 @@
  * Requirements of guardrails on models and endpoints: lists, zero retention by author, data policy, price (docs/contract.md#guardrails).
  */
 
-import { ORGANIZATION } from '../../core/levels.ts'
+import { ORGANIZATION, personName } from '../../core/levels.ts'
 import { slugAuthor } from '../../core/model-family.ts'
 import type { PriceMoment } from '../../core/price.ts'
 import { ALL_TIERS } from '../../core/service-tiers.ts'
@@ -44,9 +44,12 @@ export function holdsFor(guardrail: Pick<GuardrailSetting, 'id' | 'keys' | 'iden
 }
 
 /** True where it is assigned to a level of the key's place. A key without one is in the default workspace. */
-function holdsAbove({ levels, users }: Pick<GuardrailSetting, 'levels' | 'users'>, { levels: place }: ApiKey): boolean {
-  if (levels?.has(place?.workspace ?? WORKSPACE) || levels?.has(place?.organization ?? ORGANIZATION)) return true
-  return place?.user !== undefined && users?.has(place.user) === true
+function holdsAbove({ levels, users }: Pick<GuardrailSetting, 'levels' | 'users'>, { levels: found, place }: ApiKey): boolean {
+  if (levels?.has(found?.workspace ?? WORKSPACE) || levels?.has(found?.organization ?? ORGANIZATION)) return true
+  // A person whom an identity provider names need not be a member any more to be the one that was meant.
+  const named = place?.isAnyone && place.member !== undefined ? personName(place.member) : undefined
+  const user = found?.user ?? named
+  return user !== undefined && users?.has(user) === true
 }
 
 /** Budgets for a key. A guardrail that holds for the issuer of a key has one budget for both, kept at the issuer. */

@@ -7,7 +7,7 @@ import { usdText } from '../../core/money-text.ts'
 import type { Stage } from '../../plugin-api/index.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { PreferenceSide } from '../../routing/index.ts'
-import { PolicyFacts, type PolicySource } from './policy-facts.ts'
+import { type CallerNames, PolicyFacts, type PolicySource } from './policy-facts.ts'
 import type { PolicySetting, PolicySettings } from './policy-setting.ts'
 
 /** Type of the stages that policies note in the history of a request. */
@@ -53,12 +53,27 @@ export class Decision {
   /** Refusals by endpoint: filters read them more than once. */
   private readonly endpoints = new Map<Endpoint, Refusal | null>()
 
-  /** Evaluates the policies over caller and request. @throws Fault 403 where one denies it. */
-  constructor(settings: PolicySettings, source: PolicySource, stages: Stage[]) {
+  /**
+   * Evaluates the policies over caller and request.
+   * @param outer of the request that a tool makes this one for: its limits and preferences hold here, too. @throws Fault 403 where one denies it.
+   */
+  constructor(settings: PolicySettings, source: PolicySource, stages: Stage[], outer?: Decision) {
     this.settings = settings
     this.source = source
     this.stages = stages
-    if (settings.request.length === 0) return
+    if (settings.request.length > 0) this.decide(source)
+    if (!outer) return
+    this.bounded.push(...outer.bounded)
+    this.sides.push(...outer.sides)
+  }
+
+  /** For what tools send on behalf of this request. */
+  get named(): CallerNames | undefined {
+    return this.source.sent?.named
+  }
+
+  private decide(source: PolicySource): void {
+    const { settings } = this
     const facts = new PolicyFacts(source)
     for (const policy of settings.request) {
       const outcome = this.outcome(policy, facts)

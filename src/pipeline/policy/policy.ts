@@ -17,7 +17,7 @@ export function policyLayer(
     policies === undefined
       ? next
       : function handle(exchange) {
-          const decision = new Decision(policies, readSource(exchange), exchange.history.stages)
+          const decision = new Decision(policies, readSource(exchange), exchange.history.stages, exchange.decision)
           const { key } = exchange.auth
           const auth = decision.guardrails.length > 0 ? { key: withGuardrails(key, decision.guardrails) } : exchange.auth
           const decided = Object.assign(exchange, { decision, auth })
@@ -26,10 +26,12 @@ export function policyLayer(
           return counts ? takeLimits(decision, key).then(() => next(decided)) : next(decided)
         }
 
-  function readSource({ auth: { key }, head, request }: Accepted): PolicySource {
+  function readSource({ auth: { key }, head, request, decision }: Accepted): PolicySource {
     const { headers, at, config } = head
     const plain = request.client.embedding ? 'embed' : 'generate'
-    const sent = { request, catalog, defaultModel: config.defaultModel }
+    const { body, gateway } = request
+    const named = decision?.named ?? { user: body.user, metadata: body.metadata, session: gateway.sessionId }
+    const sent = { request, named, catalog, defaultModel: config.defaultModel }
     return { key, headers, at, sent, operation: operation === 'plan' ? plain : operation }
   }
 

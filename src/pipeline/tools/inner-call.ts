@@ -124,7 +124,8 @@ function childExchange(outer: Guarded, client: ClientDialect): Authenticated {
     within: { costs, depth: depth + 1 },
   })
   exchange.history.trace = outer.history.trace
-  return Object.assign(exchange, { auth: outer.auth })
+  // Its own layer of policies reads what holds for the outer one.
+  return Object.assign(exchange, { auth: outer.auth, decision: outer.decision })
 }
 
 /** Ends the call with the caller's exchange, or when one of the signals says so. @returns what takes that back. */

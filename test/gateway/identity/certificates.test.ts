@@ -46,6 +46,23 @@ t.test('the SPIFFE id of a certificate is the caller, with the terms of its rule
   t.equal(scene.rows()[1]?.hold.key, first?.hold.key, 'a renewed certificate is the same caller')
 })
 
+t.test('levels of an organisation hold for callers with certificates', async (t) => {
+  const boss = 'sk-router-v1-0000000000000000000000000000b055'
+  const scene = await start(t, { yaml: RULES.replace('keys: [', `keys: [ { name: boss, key: "${boss}", management: true },`) })
+  const fetch = scene.client(client(scene.files))
+  const manage = async (method: string, path: string, body: object): Promise<void> => {
+    const headers = { authorization: `Bearer ${boss}`, 'content-type': 'application/json' }
+    const reply = await fetch(`${scene.gateway.url}/v1${path}`, { method, headers, body: JSON.stringify(body) })
+    t.equal(reply.status, 200, await reply.text())
+  }
+  await manage('PUT', '/organizations/default/budgets/monthly', { limit_usd: 100 })
+  const reply = await scene.chat(fetch, {}, NO_KEY)
+  t.equal(reply.status, 200, await reply.text())
+  t.match(scene.rows()[0]?.hold.payer, /^budget:agents>.*organization:/)
+  await manage('PATCH', '/organizations/default', { disabled: true })
+  t.equal((await scene.chat(fetch, {}, NO_KEY)).status, 403)
+})
+
 t.test('names of the subject and of hosts are claims too, and the common name is the caller without a SPIFFE id', async (t) => {
   const scene = await start(t)
   const of = (options: Partial<CertificateOptions>) => scene.client(client(scene.files, { uris: [], ...options }))

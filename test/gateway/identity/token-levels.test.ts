@@ -4,6 +4,7 @@ import { type Level, ORGANIZATION } from '../../../src/core/levels.ts'
 import { WORKSPACE } from '../../../src/core/workspace.ts'
 import { workspaceLevel } from '../../store/level-samples.ts'
 import { FakeClock } from '../../support/clock.ts'
+import { eventually } from '../../support/eventually.ts'
 import { type Scene, startScene } from '../../support/scene.ts'
 import { bearer, issuerConfig, startIssuer } from '../../support/token-issuer.ts'
 
@@ -72,4 +73,27 @@ t.test('without a workspace in its rule a caller is in the default one, where it
   await place.put(member('m', WORKSPACE, 'ada', { disabled: true }))
   t.equal(await place.statusFor('ada'), 403)
   t.equal(await place.statusFor('bob'), 200)
+})
+
+t.test('a person is the member of its name, however that is written, and of no other', async (t) => {
+  const place = await start(t, '[ { when: {}, workspace: ml } ]')
+  await place.put(workspaceLevel('w', { fields: { slug: 'ml' } }), member('m', 'w', 'jos\u00e9@Example.com', { disabled: true }))
+  for (const sub of ['jose\u0301@example.com', 'JOS\u00c9@EXAMPLE.COM', 'jos\u00e9@example\u200b.com', ' jos\u00e9@example.com'])
+    t.equal(await place.statusFor(sub), 403, JSON.stringify(sub))
+  t.equal(await place.statusFor('jose@example.com'), 200)
+  await place.put(workspaceLevel('v', { fields: { slug: 'web' } }), member('n', 'v', 'bob'), member('o', 'w', 'n', { disabled: true }))
+  t.equal(await place.refusalFor('n'), 'The member n is disabled', 'a claim is no id of a member')
+})
+
+t.test('a guardrail of a person holds without a record of the person', async (t) => {
+  const place = await start(t, '[ { when: {} } ]')
+  const { guardrails, levels } = place.gateway.running.store
+  await place.put(member('m', WORKSPACE, 'Ada'))
+  await guardrails.put({ id: 'g', version: 1, name: 'g', fields: { allowed_models: ['other/*'] }, createdAt: 1, updatedAt: null }, 0)
+  await guardrails.assign([{ kind: 'member', subject: 'ada', guardrail: 'g', id: 'a', by: null, createdAt: 1 }])
+  await eventually('it is in force', async () => (await place.statusFor('ada')) !== 200)
+  const refused = await place.statusFor('ada')
+  t.equal(await place.statusFor('bob'), 200)
+  t.equal(await levels.remove('m', 2), 'removed')
+  t.equal(await place.statusFor('ada'), refused)
 })

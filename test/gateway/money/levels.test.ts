@@ -4,6 +4,7 @@ import type { JsonObject } from '../../../src/core/json.ts'
 import { ORGANIZATION } from '../../../src/core/levels.ts'
 import { WORKSPACE } from '../../../src/core/workspace.ts'
 import { every } from '../../support/every.ts'
+import { lastEvent, openSocket } from '../../support/responses-socket.ts'
 import { type Scene, type SceneOptions, startScene } from '../../support/scene.ts'
 import { Gate } from '../../support/upstream.ts'
 import { says } from '../../support/wire.ts'
@@ -305,4 +306,18 @@ t.test('bodies of strangers are refused with the name of the field', async (t) =
     await place.manage(route, undefined, 404)
   t.match(await place.manage('DELETE /workspaces/ml/budgets/daily'), { deleted: true }, 'also without one')
   t.equal((await place.gateway.get('/v1/workspaces', as(PLAIN))).status, 403, 'for managers alone')
+})
+
+t.test('a connection that is open meets the levels of now with each response', async (t) => {
+  const place = await start(t)
+  await team(place)
+  const socket = await openSocket({ url: place.gateway.url, key: ADA })
+  const respond = async (): Promise<JsonObject> => lastEvent(await socket.respond({ model: 'acme/one', input: 'Hello' }))
+  t.equal((await respond()).type, 'response.completed')
+  await place.manage('PUT /workspaces/ml/budgets/daily', { limit_usd: 2 })
+  t.equal((await respond()).type, 'response.completed')
+  t.match(await respond(), { type: 'error', status: 402 })
+  await place.manage('PATCH /workspaces/ml', { disabled: true })
+  t.match(await respond(), { type: 'error', status: 403, error: { message: 'The workspace ml is disabled' } })
+  socket.ws.close()
 })

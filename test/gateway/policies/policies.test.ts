@@ -1,4 +1,5 @@
 /** Policies from outside: each effect at each point of a request's way, and conditions that cannot be evaluated. */
+import { createHash } from 'node:crypto'
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { FakeClock } from '../../support/clock.ts'
@@ -11,14 +12,17 @@ import type { Script } from '../../support/upstream.ts'
 import { answerFor, says } from '../../support/wire.ts'
 
 const OTHER = 'sk-router-v1-fedcba9876543210fedcba9876543210'
+const BOSS = 'sk-router-v1-0000000000000000000000000000b055'
 
 interface More {
   readonly more?: string
+  /** Further lines of `auth`. */
+  readonly auth?: string
   readonly answer?: Script
 }
 
 /** Two providers, of which `kept` keeps no data, and two models; the second key draws on a budget below another one. */
-const start = (t: Test, policies: string, { more = '', answer }: More = {}): Promise<Scene> =>
+const start = (t: Test, policies: string, { more = '', auth = '', answer }: More = {}): Promise<Scene> =>
   startScene(t, {
     answer: answer ?? says({ text: ['fine'] }),
     config: (url) => `
@@ -26,6 +30,8 @@ auth:
   keys:
     - { name: app, key: "${KEY}", pass_through: true }
     - { name: research, key: "${OTHER}", parent: lab }
+    - { name: boss, key: "${BOSS}", management: true }
+${auth}
 budgets: { acme: { lifetime: "100.00" }, lab: { parent: acme, lifetime: "50.00" } }
 policies:
 ${policies}
@@ -74,6 +80,85 @@ t.test('a policy denies by the caller, its budgets, the body and the headers, in
   t.match(await metadata(await ask({ user: 'eve', metadata: { purpose: 'test' } }, 'chat', { 'x-tier': 'one' })), { policy: 'purpose' })
   t.equal(upstream.requests.length, 0, 'nothing has reached a provider')
   t.equal((await ask(ordinary, 'chat', { 'x-tier': 'one' })).status, 200)
+})
+
+t.test('a tool is offered whatever form it is written in', async (t) => {
+  const { ask, upstream } = await start(
+    t,
+    `  - { name: tools, when: 'request.tools.exists(tool, tool in ["shell", "web_search"])', deny: {} }`,
+  )
+  const shell = { type: 'function', name: 'shell', parameters: { type: 'object' } }
+  const chat: readonly JsonObject[] = [
+    { tools: [{ type: 'function', function: { name: 'shell' } }] },
+    { tools: [{ type: 'custom', custom: { name: 'shell' } }] },
+    { tools: [{ type: 'function', name: 'harmless', function: { name: 'shell' } }] },
+    { functions: [{ name: 'shell', parameters: { type: 'object' } }] },
+    { web_search_options: {} },
+    { plugins: [{ id: 'web' }] },
+    { model: 'acme/one:online' },
+    { model: 'acme/two', models: ['acme/one:floor:online'] },
+  ]
+  const responses: readonly JsonObject[] = [
+    { tools: [shell] },
+    { tools: [{ ...shell, function: { name: 'harmless' } }] },
+    { tools: [{ type: 'custom', name: 'shell' }] },
+    { tools: [{ type: 'namespace', name: 'box', description: 'A box', tools: [shell] }] },
+    {
+      input: [
+        { role: 'user', content: 'Hello' },
+        { type: 'additional_tools', tools: [shell] },
+      ],
+    },
+    { tools: [{ type: 'web_search' }] },
+  ]
+  const messages: readonly JsonObject[] = [{ tools: [{ name: 'shell', input_schema: { type: 'object' }, function: { name: 'harmless' } }] }]
+  for (const [client, bodies] of Object.entries({ chat, responses, messages }))
+    await every(t, client, async (t) => {
+      for (const sent of bodies) {
+        const refused = await ask(sent, client as 'chat')
+        t.match([refused.status, await body(refused)], [403, {}], JSON.stringify(sent))
+      }
+    })
+  t.equal(upstream.requests.length, 0, 'nothing has reached a provider')
+  t.equal((await ask({ tools: [{ type: 'function', function: { name: 'harmless' } }] })).status, 200)
+  t.equal((await ask({ plugins: [{ id: 'web', enabled: false }] })).status, 200)
+})
+
+t.test('a key that an application got is the caller that issued it', async (t) => {
+  const scene = await start(
+    t,
+    `  - { name: labs, when: 'organisation.team == "lab"', deny: {} }
+  - { name: app, when: 'caller.name == "app" && request.stream', deny: {} }`,
+    { auth: '  sign_in: { callbacks: [ "https://app.example/cb" ] }' },
+  )
+  const verifier = 'a'.repeat(64)
+  const challenge = createHash('sha256').update(verifier).digest('base64url')
+  const signIn = async (secret: string): Promise<string> => {
+    const demand = { callback_url: 'https://app.example/cb', code_challenge: challenge, code_challenge_method: 'S256' }
+    const { id } = object((await body(await scene.gateway.post('/v1/auth/keys/code', demand, as(secret)))).data)
+    const exchange = { code: id ?? null, code_verifier: verifier, code_challenge_method: 'S256' }
+    return String((await body(await scene.gateway.post('/v1/auth/keys', exchange))).key)
+  }
+  t.match(await metadata(await scene.ask({}, 'chat', as(await signIn(OTHER)))), { policy: 'labs' })
+  const issued = as(await signIn(KEY))
+  t.match(await metadata(await scene.ask({ stream: true }, 'chat', issued)), { policy: 'app' })
+  t.equal((await scene.ask({}, 'chat', issued)).status, 200)
+})
+
+t.test('a limit of an organisation is no budget of a condition', async (t) => {
+  const scene = await start(
+    t,
+    `  - { name: labs, when: 'organisation.team == "lab" && organisation.name == "acme"', deny: {} }
+  - { name: none, when: 'organisation.team != "" && caller.name == "app"', deny: {} }`,
+  )
+  const limited = await fetch(`${scene.gateway.url}/v1/organizations/default/budgets/monthly`, {
+    method: 'PUT',
+    headers: { ...as(BOSS), 'content-type': 'application/json' },
+    body: JSON.stringify({ limit_usd: 100 }),
+  })
+  t.equal(limited.status, 200)
+  t.match(await metadata(await scene.ask({}, 'chat', as(OTHER))), { policy: 'labs' })
+  t.equal((await scene.ask()).status, 200)
 })
 
 t.test('a denying condition that cannot be evaluated denies, and names what it is of the policy alone', async (t) => {

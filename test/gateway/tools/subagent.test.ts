@@ -66,6 +66,23 @@ t.test('a task is handed over: the worker sees nothing else, the model hears the
   })
 })
 
+t.test('policies over the names that a caller gives its request hold for the worker too', async (t) => {
+  const yaml = `policies:
+  - { name: secret, when: 'has(request.metadata.secret) && model.slug == "acme/two"', deny: { message: "not for secrets" } }
+  - { name: eve, when: 'request.user == "eve" && request.tools.size() > 0', limit: { max_cost: "0.01" } }`
+  const one = await withSubagent(t, usual, { yaml })
+  const way = WAYS[0] as (typeof WAYS)[number]
+  const plain = await one.ask(way, { tools: [subagent()] })
+  t.equal(plain.status, 200, plain.raw)
+  t.equal(one.seen('two').length, 1)
+  const secret = await one.ask(way, { tools: [subagent()], metadata: { secret: 'yes' } })
+  t.equal(secret.status, 200, secret.raw)
+  t.equal(one.seen('two').length, 1, 'the worker has not seen it')
+  const dear = await one.ask(way, { tools: [subagent()], user: 'eve', max_tokens: 10, max_output_tokens: 10 })
+  t.equal(dear.status, 200, dear.raw)
+  t.equal(one.seen('two').length, 1, 'the worker may cost more than the limit')
+})
+
 t.test('returns 400 for functions, for itself and for settings out of range', async (t) => {
   const one = await withSubagent(t)
   const own = { type: 'function', name: 'mine', parameters: { type: 'object' } }

@@ -48,8 +48,10 @@ export class Callers {
 
   /** A key that was found before, as it is now; undefined where it is gone. */
   renew(key: ApiKey): FoundKey | Promise<FoundKey> {
+    // Methods know the keys that they found, not those that stand for them in a place.
+    const own = this.places?.original(key) ?? key
     for (const method of this.methods) {
-      const found = method.renew(key)
+      const found = method.renew(own)
       if (found !== undefined) return found instanceof Promise ? found.then((later) => this.placed(later)) : this.placed(found)
     }
     return undefined

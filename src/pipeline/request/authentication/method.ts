@@ -36,7 +36,7 @@ export interface AuthenticationMethod {
 export interface AuthenticationParts {
   readonly keys: KeyLookup
   /** Absent: no caller has a place. */
-  readonly places?: Pick<PlacedKeys, 'of' | 'tree'> | undefined
+  readonly places?: Pick<PlacedKeys, 'of' | 'original' | 'tree'> | undefined
   readonly config: Config
   /** Absent where the configuration has no issuers, and where no network is called. */
   readonly tokens?: TokenCallers | undefined
