@@ -18,6 +18,18 @@ export const REACHED_OPERATIONS: ReadonlyMap<string, Reached> = new Map<string, 
   ...pages('keys', ['POST /v1/keys/{hash}/rotate', 'GET /v1/keys/{hash}/access', 'GET /v1/keys/{hash}/budget', 'GET /v1/budgets']),
   ...pages('keys', ['GET /v1/activity', 'GET /v1/activity/keys']),
   ...pages('requests', ['GET /v1/providers']),
+  ...['organizations', 'workspaces'].flatMap((kind) =>
+    pages('teams', [
+      ...[`GET /v1/${kind}`, `POST /v1/${kind}`, `GET /v1/${kind}/{id}/members`],
+      ...[`POST /v1/${kind}/{id}/members/add`, `POST /v1/${kind}/{id}/members/remove`],
+    ]),
+  ),
+  ...['organizations', 'workspaces', 'members'].flatMap((kind) =>
+    pages('teams', [
+      ...[`GET /v1/${kind}/{id}`, `PATCH /v1/${kind}/{id}`, `DELETE /v1/${kind}/{id}`],
+      ...[`PUT /v1/${kind}/{id}/budgets/{interval}`, `DELETE /v1/${kind}/{id}/budgets/{interval}`],
+    ]),
+  ),
   ...pages('policy', ['GET /v1/configuration', 'POST /v1/configuration/check', 'POST /v1/configuration/rehearse']),
   ...pages('guardrails', ['GET /v1/guardrails', 'GET /v1/guardrails/assignments/keys', 'POST /v1/guardrails/test']),
   ...pages('ledger', ['GET /v1/ledger/entries', 'POST /v1/ledger/entries']),
@@ -27,15 +39,16 @@ export const REACHED_OPERATIONS: ReadonlyMap<string, Reached> = new Map<string, 
   ...without('another operation shows the same, with more beside it', [
     ...['GET /v1/models/count', 'GET /v1/model/{author}/{slug}', 'GET /v1/models/{author}/{slug}', 'GET /v1/generation', 'GET /v1/credits'],
     ...['GET /v1/guardrails/{id}', 'GET /v1/guardrails/{id}/assignments/keys', 'GET /v1/events/{id}', 'GET /v1/events/deliveries'],
+    ...['organizations', 'workspaces', 'members'].flatMap((kind) => [
+      `GET /v1/${kind}/{id}/budgets`,
+      `GET /v1/${kind}/{id}/budgets/{interval}`,
+    ]),
+    'GET /v1/organization/members',
   ]),
   ...without('it shows a caller what is its own: the page of a person without a role has that', ['GET /v1/key', 'GET /v1/models/user']),
   ...without('a form of another vendor’s clients, of what another operation shows', ['GET /v1/embeddings/models', 'GET /v1/endpoints/zdr']),
   ...without('a key gets a code of an application on the page of the sign-in, which is no page of the control room', [
     'POST /v1/auth/keys',
-  ]),
-  ...without('no request is made by a member here: assignments to members can only be made and removed over the API', [
-    ...['GET /v1/guardrails/assignments/members', 'GET /v1/guardrails/{id}/assignments/members'],
-    ...['POST /v1/guardrails/{id}/assignments/members', 'POST /v1/guardrails/{id}/assignments/members/remove'],
   ]),
   ...without('no page yet: presets are shown by the API and in the file', ['GET /v1/presets', 'GET /v1/presets/{slug}']),
   ...without('no page yet: keys of providers are managed over the API and the command line', [
@@ -44,6 +57,10 @@ export const REACHED_OPERATIONS: ReadonlyMap<string, Reached> = new Map<string, 
   ...without('no page yet: guardrails are made and assigned over the API and the command line', [
     ...['POST /v1/guardrails', 'PATCH /v1/guardrails/{id}', 'DELETE /v1/guardrails/{id}'],
     ...['POST /v1/guardrails/{id}/assignments/keys', 'POST /v1/guardrails/{id}/assignments/keys/remove'],
+    ...['members', 'workspaces', 'organizations'].flatMap((kind) => [
+      ...[`GET /v1/guardrails/assignments/${kind}`, `GET /v1/guardrails/{id}/assignments/${kind}`],
+      ...[`POST /v1/guardrails/{id}/assignments/${kind}`, `POST /v1/guardrails/{id}/assignments/${kind}/remove`],
+    ]),
   ]),
   ...without('no page yet: receivers are enabled, and events sent again, over the API and the command line', [
     ...['POST /v1/events/receivers/{name}/enable', 'POST /v1/events/{id}/redeliver'],

@@ -4,6 +4,7 @@ import { ApiError, apiAddress, call } from '../api.ts'
 import type { Key, KeyBudgetReply, MadeKeyReply, OneKeyReply } from '../api-types.ts'
 import { Chart } from '../components/chart.tsx'
 import type { Series } from '../components/chart-canvas.ts'
+import { NamedDialog } from '../components/named-dialog.tsx'
 import { EmptyNote, ErrorNote, Loading } from '../components/notes.tsx'
 import { toast, toastError } from '../components/toast.tsx'
 import { Badge, Figure, Figures, PageHead, Section, Time } from '../components/values.tsx'
@@ -14,7 +15,8 @@ import { navigate, pathTo } from '../router.ts'
 import { Access } from './keys-access.tsx'
 import { burnDown } from './keys-budget.ts'
 import { KeyChanges } from './keys-changes.tsx'
-import { EditKey, NamedDialog } from './keys-forms.tsx'
+import { EditKey } from './keys-forms.tsx'
+import { KeyPlace } from './keys-place.tsx'
 import { ParentKey } from './keys-shared.tsx'
 import { Spending } from './keys-spending.tsx'
 import { eachText, ForecastText, type KeysProps, Limit, State, showChange, sourceText } from './keys-state.tsx'
@@ -134,6 +136,7 @@ function About({ key_: key }: { key_: Key }) {
           </dd>
         </>
       )}
+      <KeyPlace key_={key} />
       <dt>Made</dt>
       <dd>{key.source === 'configuration' ? 'In the configuration file' : <Time iso={key.created_at} />}</dd>
       <dt>Expires</dt>
@@ -224,11 +227,27 @@ function Actions({ key_: key, onChanged, onSecret }: ActionsProps) {
           onChanged(changed)
         }}
       />
-      <NamedDialog title="Replace the secret" name={key.name} verb="Replace it" isOpen={question === 'rotate'} onClose={close} act={rotate}>
+      <NamedDialog
+        title="Replace the secret"
+        noun="key"
+        name={key.name}
+        verb="Replace it"
+        isOpen={question === 'rotate'}
+        onClose={close}
+        act={rotate}
+      >
         The old secret is refused from that moment on, and so are keys that this key issued to applications. Limit, spending and history
         stay.
       </NamedDialog>
-      <NamedDialog title="Delete the key" name={key.name} verb="Delete it" isOpen={question === 'delete'} onClose={close} act={remove}>
+      <NamedDialog
+        title="Delete the key"
+        noun="key"
+        name={key.name}
+        verb="Delete it"
+        isOpen={question === 'delete'}
+        onClose={close}
+        act={remove}
+      >
         Requests with it are refused from that moment on; its files and the keys that it issued go with it. What it has spent stays in the
         ledger. This cannot be undone.
       </NamedDialog>
