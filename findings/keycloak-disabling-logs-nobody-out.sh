@@ -11,7 +11,7 @@
 set -euo pipefail
 folder=$(mktemp -d)
 cd "$folder"
-trap 'for each in ${server:-} ${hook:-}; do kill "$each" 2> /dev/null && wait "$each" 2> /dev/null; done; cd /; rm -rf "$folder"' EXIT
+trap 'set +e; for each in ${server:-} ${hook:-}; do kill "$each" 2> /dev/null && wait "$each" 2> /dev/null; done; cd /; rm -rf "$folder"' EXIT
 mvn -q -B dependency:unpack -Dartifact=org.keycloak:keycloak-quarkus-dist:26.7.3:zip -DoutputDirectory="$folder" > /dev/null
 port=$((20000 + RANDOM % 10000))
 cat > hook.mjs <<'JS'
@@ -38,7 +38,7 @@ JAVA_OPTS='-Xms64m -Xmx512m' KC_BOOTSTRAP_ADMIN_USERNAME=admin KC_BOOTSTRAP_ADMI
   keycloak-26.7.3/bin/kc.sh start-dev --http-port="$port" --import-realm > log 2>&1 &
 server=$!
 base="http://localhost:$port"
-for _ in $(seq 300); do curl -sf "$base/realms/acme" > /dev/null && break; sleep 1; done
+for _ in $(seq 900); do curl -sf "$base/realms/acme" > /dev/null && break; sleep 1; done
 field() { sed "s/.*\"$1\":\"\([^\"]*\)\".*/\1/"; }
 admin() {
   local token

@@ -10,7 +10,7 @@
 set -euo pipefail
 folder=$(mktemp -d)
 cd "$folder"
-trap '[ -n "${server:-}" ] && kill "$server" 2> /dev/null && wait "$server" 2> /dev/null; cd /; rm -rf "$folder"' EXIT
+trap 'set +e; [ -n "${server:-}" ] && kill "$server" 2> /dev/null && wait "$server" 2> /dev/null; cd /; rm -rf "$folder"' EXIT
 mvn -q -B dependency:unpack -Dartifact=org.keycloak:keycloak-quarkus-dist:26.7.3:zip -DoutputDirectory="$folder" > /dev/null
 cd keycloak-26.7.3
 port=$((20000 + RANDOM % 10000))
@@ -26,7 +26,7 @@ JSON
 JAVA_OPTS='-Xms64m -Xmx512m' bin/kc.sh start-dev --http-port="$port" --import-realm > "$folder/log" 2>&1 &
 server=$!
 oidc="http://localhost:$port/realms/acme/protocol/openid-connect"
-for _ in $(seq 300); do curl -sf "http://localhost:$port/realms/acme" > /dev/null && break; sleep 1; done
+for _ in $(seq 900); do curl -sf "http://localhost:$port/realms/acme" > /dev/null && break; sleep 1; done
 token=$(curl -s "$oidc/token" -d grant_type=client_credentials -d client_id=agent -d client_secret=agent-secret | sed 's/.*"access_token":"\([^"]*\)".*/\1/')
 active() { curl -s -u "$1:$1-secret" "$oidc/token/introspect" -d token="$token" | grep -o '"active":[a-z]*'; }
 found="another client $(active gateway), the client of the token $(active agent), the client named as its audience $(active api)"

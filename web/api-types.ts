@@ -844,7 +844,7 @@ readonly data: readonly ({
 readonly api_key_hash: string | null
 readonly api_key_name: string | null
 readonly minute: string
-readonly reason: Word<'bad_request' | 'context_length' | 'missing_key' | 'invalid_key' | 'no_credit' | 'forbidden' | 'management_only' | 'guardrail_blocked' | 'not_found' | 'model_not_found' | 'no_endpoints' | 'method_not_allowed' | 'client_timeout' | 'deadline' | 'conflict' | 'too_large' | 'uri_too_long' | 'media_type' | 'unprocessable' | 'upgrade_required' | 'rate_limited' | 'headers_too_large' | 'internal' | 'unavailable' | 'exhausted' | 'upstream_rejected' | 'upstream_context' | 'upstream_policy' | 'upstream_conflict' | 'upstream_unprocessable' | 'upstream_too_large' | 'upstream_unfit' | 'upstream_item_missing' | 'upstream_auth' | 'upstream_rights' | 'upstream_credit' | 'upstream_account' | 'upstream_quota' | 'upstream_region' | 'upstream_missing' | 'upstream_limited' | 'upstream_error' | 'upstream_connect' | 'upstream_dns' | 'upstream_tls' | 'upstream_proxy' | 'upstream_cut' | 'upstream_garbled' | 'upstream_empty' | 'upstream_silent' | 'credential_unavailable' | 'credential_refused' | 'upstream_overlong' | 'upstream_oversized' | 'upstream_overloaded' | 'key_disabled' | 'key_expired' | 'token_malformed' | 'token_too_long' | 'token_type' | 'token_algorithm' | 'token_issuer' | 'token_unknown_key' | 'token_signature' | 'token_audience' | 'token_expired' | 'token_early' | 'token_old' | 'token_claim' | 'token_inactive'>
+readonly reason: Word<'bad_request' | 'context_length' | 'missing_key' | 'invalid_key' | 'no_credit' | 'forbidden' | 'management_only' | 'guardrail_blocked' | 'not_found' | 'model_not_found' | 'no_endpoints' | 'method_not_allowed' | 'client_timeout' | 'deadline' | 'conflict' | 'too_large' | 'uri_too_long' | 'media_type' | 'unprocessable' | 'upgrade_required' | 'rate_limited' | 'headers_too_large' | 'internal' | 'unavailable' | 'exhausted' | 'upstream_rejected' | 'upstream_context' | 'upstream_policy' | 'upstream_conflict' | 'upstream_unprocessable' | 'upstream_too_large' | 'upstream_unfit' | 'upstream_item_missing' | 'upstream_auth' | 'upstream_rights' | 'upstream_credit' | 'upstream_account' | 'upstream_quota' | 'upstream_region' | 'upstream_missing' | 'upstream_limited' | 'upstream_error' | 'upstream_connect' | 'upstream_dns' | 'upstream_tls' | 'upstream_proxy' | 'upstream_cut' | 'upstream_garbled' | 'upstream_empty' | 'upstream_silent' | 'credential_unavailable' | 'credential_refused' | 'upstream_overlong' | 'upstream_oversized' | 'upstream_overloaded' | 'key_disabled' | 'key_expired' | 'key_rotated' | 'token_malformed' | 'token_too_long' | 'token_type' | 'token_algorithm' | 'token_issuer' | 'token_unknown_key' | 'token_signature' | 'token_audience' | 'token_expired' | 'token_early' | 'token_old' | 'token_claim' | 'token_inactive'>
 readonly status: number
 readonly error_type: string
 readonly count: number
@@ -894,27 +894,7 @@ readonly next_cursor: string | null
 }
 
 export type EventsReply = {
-readonly data: readonly ({
-readonly specversion: '1.0'
-readonly id: string
-readonly source: string
-readonly type: string
-readonly time: string
-readonly subject: string
-readonly datacontenttype: 'application/json'
-readonly data: Readonly<Record<string, unknown>>
-readonly deliveries?: readonly ({
-readonly event: string
-readonly type: string
-readonly receiver: string
-readonly state: Word<'pending' | 'delivered' | 'dead'>
-readonly attempts: number
-readonly status: number | null
-readonly problem: string | null
-readonly next_attempt_at: string | null
-readonly updated_at: string
-})[]
-})[]
+readonly data: readonly (Event)[]
 readonly next_cursor: string | null
 }
 
@@ -1229,7 +1209,23 @@ readonly used_at_end: number | null
 readonly runs_out_at: string | null
 } | null
 readonly provider_ids: readonly (string)[]
+readonly allowed_models: readonly (string)[] | null
+readonly provider: Readonly<Record<string, unknown>> | null
+readonly limits: {
+readonly requests: number | null
+readonly tokens: number | null
+readonly streams: number | null
+readonly bytes: number | null
+}
+readonly default_max_output: number | null
+readonly pass_through: boolean
+readonly error_code: string | null
+readonly capture_content: boolean
+readonly tags: Readonly<Record<string, string>>
 readonly parent: string | null
+readonly last_used_at: string | null
+readonly rotated_at: string | null
+readonly previous_secret_expires_at: string | null
 readonly parent_hash: string | null
 }
 
@@ -1363,6 +1359,28 @@ readonly created_at: string
 readonly updated_at: string | null
 readonly scope: Word<'account' | 'api-key'>
 readonly source: Word<'configuration' | 'store'>
+}
+
+export type Event = {
+readonly specversion: '1.0'
+readonly id: string
+readonly source: string
+readonly type: string
+readonly time: string
+readonly subject: string
+readonly datacontenttype: 'application/json'
+readonly data: Readonly<Record<string, unknown>>
+readonly deliveries?: readonly ({
+readonly event: string
+readonly type: string
+readonly receiver: string
+readonly state: Word<'pending' | 'delivered' | 'dead'>
+readonly attempts: number
+readonly status: number | null
+readonly problem: string | null
+readonly next_attempt_at: string | null
+readonly updated_at: string
+})[]
 }
 
 export type LedgerEntry = {

@@ -18,10 +18,12 @@ import { secretHash } from '../core/secret.ts'
 import { WINDOWS } from '../core/windows.ts'
 import type { ApiKey, LimitReset } from '../plugin-api/key.ts'
 import { codeName, isCode, OPENS_NOTHING, type StoredKey } from '../store/keys.ts'
+import { hashesBy } from '../store/rotated-keys.ts'
 import { MAX_CALLBACK_LENGTH, parseCallback, type SignInPolicy } from './auth-callback.ts'
 import { type Challenge, checkedChallenge, PROOF_METHODS } from './auth-proof.ts'
-import { dollarNano, parseReset, parseTime, refuseOtherWorkspace } from './key-body.ts'
+import { refuseOtherWorkspace } from './key-body.ts'
 import type { KeySource } from './key-entry.ts'
+import { dollarNano, parseReset, parseTime } from './key-fields.ts'
 import { type ChangeSource, keyActor } from './origin.ts'
 import { type ApiReply, ok } from './reply.ts'
 
@@ -109,7 +111,11 @@ export async function makeCode(
     hash: name,
     name: keyRequest.name,
     ...terms,
-    consent: { by: consenter.identity, hash: consenter.hash, code: { until: now + CODE_LIFE, hash, ...keyRequest.challenge } },
+    consent: {
+      by: consenter.identity,
+      hash: consenter.shown ?? consenter.hash,
+      code: { until: now + CODE_LIFE, hash, ...keyRequest.challenge },
+    },
   }
   await source.store.put(made, { ...source.origin, actor: keyActor(consenter) })
   await sweep(name, now, source)
@@ -156,13 +162,16 @@ function grantedTerms({ limit, reset, expiresAt }: KeyRequest, key: ApiKey | Sto
 }
 
 /** A code that waits may become a key: both count towards the keys that one key may have given. */
-async function makeRoom({ identity, hash }: ApiKey, now: number, { store }: KeySource): Promise<void> {
+async function makeRoom(consenter: ApiKey, now: number, { store }: KeySource): Promise<void> {
+  const { identity } = consenter
+  // In an overlap keys of both secrets are valid.
+  const hashes = hashesBy(consenter)
   let waiting = 0
   let given = 0
   for (const key of await store.issuedBy(identity, now)) {
     if (isLate(key, now)) await store.remove(key.hash, GATEWAY_ORIGIN)
     else if (isCode(key)) waiting++
-    else if (!key.disabled && (key.consent?.hash === undefined || key.consent.hash === hash)) given++
+    else if (!key.disabled && (key.consent?.hash === undefined || hashes.includes(key.consent.hash))) given++
   }
   if (waiting >= MAX_WAITING) throw new Fault('conflict', { message: `${MAX_WAITING} codes of this key wait already: try again later` })
   if (given + waiting >= MAX_GIVEN)

@@ -83,7 +83,7 @@ function given(code: CodeKey, consenter: ApiKey | StoredKey): Omit<StoredKey, 'h
     limits: consenter.limits,
     passThrough: consenter.passThrough,
     includeByokInLimit: 'includeByokInLimit' in consenter && consenter.includeByokInLimit,
-    consent: { by: consenter.identity, hash: consenter.hash },
+    consent: { by: consenter.identity, hash: consenter.shown ?? consenter.hash },
   }
 }
 

@@ -2,7 +2,8 @@
 import { Type } from 'typebox'
 import { checker } from '../core/check.ts'
 import { badField } from '../core/faults.ts'
-import type { JsonObject } from '../core/json.ts'
+import { isObject, type JsonObject } from '../core/json.ts'
+import { TAG_NAME, tagValue } from '../core/key-fields.ts'
 import { BY_DAY } from '../core/ledger-counts.ts'
 import { entryGeneration, type LedgerEntry, movedBy } from '../core/ledger-entries.ts'
 import { ORGANIZATION } from '../core/levels.ts'
@@ -17,7 +18,7 @@ import { day, isoDay } from './activity.ts'
 import { countColumns, shownCounts } from './count-fields.ts'
 import type { CsvList } from './described-operation.ts'
 import { allKeys, type KeySource, keyWorkspace } from './key-entry.ts'
-import { list } from './parameters.ts'
+import { text } from './parameters.ts'
 import { type ApiReply, ok } from './reply.ts'
 
 export interface ChargebackSource extends Pick<KeySource, 'configured' | 'store' | 'clock' | 'levels'> {
@@ -63,9 +64,24 @@ const GROUPS: Readonly<Record<string, Group>> = {
 
 const NAMES = Object.keys(GROUPS)
 
+/** Begins the name of a group by a tag of keys. */
+const TAG = 'tag:'
+
+/** Several tags are one group, whose member is an object. */
+const tagGroup = (names: readonly string[]): Group => ({
+  kept: 'key',
+  columns: ['tags'],
+  fields: (_, key) => ({ tags: Object.fromEntries(names.map((name) => [name, tagValue(key?.tags, name)])) }),
+})
+
 const since = day('since', 'The first UTC day; the first of this month without it.')
 const until = day('until', `The last day; today without it. ${MAX_DAYS} days at most.`)
-const groupBy = list('group_by', `Some of ${NAMES.join(', ')}, separated by commas; key and model without it.`, 'parent,model')
+const groupBy = text(
+  'group_by',
+  `Some of ${NAMES.join(', ')}, and \`${TAG}\` with the name of a tag of keys, separated by commas; key and model without it.`,
+  {},
+  'parent,model',
+)
 export const CHARGEBACK_QUERY = [since, until, groupBy]
 
 const AMOUNTS = ['amount', 'amount_nano', 'requests', 'failed_requests', ...countColumns(BY_DAY)]
@@ -75,7 +91,7 @@ const ENTRY = ['entry_id', 'entry_amount', 'entry_created_at', 'generation_id', 
 export const CHARGEBACK_CSV: CsvList = {
   name: 'chargeback',
   amounts: ['amount', 'amount_nano', 'entry_amount'],
-  columns: ['kind', ...Object.values(GROUPS).flatMap(({ columns }) => columns), ...AMOUNTS, ...ENTRY],
+  columns: ['kind', ...Object.values(GROUPS).flatMap(({ columns }) => columns), 'tags', ...AMOUNTS, ...ENTRY],
 }
 
 /**
@@ -83,18 +99,18 @@ export const CHARGEBACK_CSV: CsvList = {
  * @param query with `CHARGEBACK_QUERY`. @throws Fault 400 naming the query parameter.
  */
 export async function readChargeback(query: URLSearchParams, source: ChargebackSource): Promise<ApiReply> {
-  const names = wantedGroups(query)
+  const groups = wantedGroups(query)
   const { from, end } = wantedPeriod(query, source.clock.now())
-  const by = [...new Set(names.map((name) => (GROUPS[name] as Group).kept))]
+  const by = [...new Set(groups.map(({ kept }) => kept))]
   const statement = await source.scans.charges({ from, until: end, by })
   const keys = new Map((await allKeys(source)).map((key) => [key.identity, key]))
   const pace = Pace.ofList()
-  const data = await orderedLines(await statementLines(statement, { names, by, keys, pace }), pace)
+  const data = await orderedLines(await statementLines(statement, { groups, by, keys, pace }), pace)
   return ok({ data, total: statementTotal(statement), since: isoDay(from), until: isoDay(end - DAY_MS) })
 }
 
 interface Lines {
-  readonly names: readonly string[]
+  readonly groups: readonly Group[]
   readonly by: readonly ChargeGroup[]
   readonly keys: ReadonlyMap<string, ApiKey | StoredKey>
   readonly pace: Pace
@@ -106,16 +122,16 @@ interface Line {
 }
 
 /** Sums of keys are joined where only what the keys have in common stands apart. */
-async function statementLines({ sums, entries }: ChargeStatement, { names, by, keys, pace }: Lines): Promise<Line[]> {
+async function statementLines({ sums, entries }: ChargeStatement, { groups, by, keys, pace }: Lines): Promise<Line[]> {
   const fields = (of: Pick<ChargeSum, ChargeGroup>): JsonObject =>
-    Object.assign({}, ...names.map((name) => (GROUPS[name] as Group).fields(of, keys.get(of.key))))
+    Object.assign({}, ...groups.map((group) => group.fields(of, keys.get(of.key))))
   const joined = new Map<string, { readonly fields: JsonObject; readonly sums: ChargeSums }>()
   const turn = async (at: number): Promise<void> => {
     if (at % SLICE === 0 && pace.over) await pace.rest()
   }
   for (const [at, sum] of sums.entries()) {
     const own = fields(sum)
-    const order = Object.values(own).join('\n')
+    const order = orderText(own)
     const found = joined.get(order) ?? { fields: own, sums: new ChargeSums([]) }
     joined.set(order, found)
     found.sums.add(sum)
@@ -134,11 +150,16 @@ async function statementLines({ sums, entries }: ChargeStatement, { names, by, k
       provider: entry.provider,
       day: countedDay(entry),
     })
-    lines.push({ order: `${Object.values(own).join('\n')}\n~${String(entry.number).padStart(16, '0')}`, line: entryLine(own, entry) })
+    lines.push({ order: `${orderText(own)}\n~${String(entry.number).padStart(16, '0')}`, line: entryLine(own, entry) })
     await turn(lines.length)
   }
   return lines
 }
+
+const orderText = (fields: JsonObject): string =>
+  Object.values(fields)
+    .map((value) => (isObject(value) ? JSON.stringify(value) : String(value ?? '')))
+    .join('\n')
 
 /** An entry has none of these. */
 const NO_FACTS = { app: '', session: '', user: '' }
@@ -217,10 +238,16 @@ function statementTotal({ sums, entries }: ChargeStatement): JsonObject {
 }
 
 /** @throws Fault 400. */
-function wantedGroups(query: URLSearchParams): readonly string[] {
-  const names = groupBy.read(query) ?? ['key', 'model']
-  if (names.some((name) => !NAMES.includes(name))) throw badField('group_by', `expected some of: ${NAMES.join(', ')}`)
-  return NAMES.filter((name) => names.includes(name))
+function wantedGroups(query: URLSearchParams): readonly Group[] {
+  const given = (groupBy.read(query) ?? 'key,model').split(',').flatMap((each) => each.trim() || [])
+  // Names of tags differ by the case of their letters.
+  const names = given.map((name) => (name.startsWith(TAG) ? name : name.toLowerCase()))
+  const tags = names.flatMap((name) => (name.startsWith(TAG) ? [name.slice(TAG.length)] : []))
+  const isTag = new RegExp(TAG_NAME)
+  if (names.some((name) => !NAMES.includes(name) && !name.startsWith(TAG)) || tags.some((name) => !isTag.test(name)))
+    throw badField('group_by', `expected some of: ${NAMES.join(', ')}, or ${TAG} with the name of a tag`)
+  const groups = NAMES.flatMap((name) => (names.includes(name) ? (GROUPS[name] ?? []) : []))
+  return tags.length === 0 ? groups : [...groups, tagGroup([...new Set(tags)])]
 }
 
 /** Days that are named are counted both. @throws Fault 400. */

@@ -26,6 +26,8 @@ export interface ExampleModels {
 export interface DescribedBody {
   /** True for multipart/form-data; JSON otherwise. */
   readonly form?: true
+  /** True where a request may have none. */
+  readonly optional?: true
   readonly schema: TSchema
   /** Whole bodies that the operation takes, by name. */
   readonly examples: Readonly<Record<string, { readonly summary: string; readonly value: JsonObject }>>

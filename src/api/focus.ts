@@ -69,7 +69,7 @@ export interface FocusSource {
   /** Name of the gateway: it issues the charges. */
   readonly brand: string
   /** Keys by their identity in the ledger. */
-  readonly keys: ReadonlyMap<string, Pick<ApiKey, 'hash' | 'name' | 'creator'>>
+  readonly keys: ReadonlyMap<string, Pick<ApiKey, 'hash' | 'name' | 'creator' | 'tags'>>
   /** Names of organisations, workspaces and members. */
   readonly levels?: Pick<LevelTree, 'get'> | undefined
 }
@@ -252,7 +252,8 @@ const service = (publisher: string, brand: string): JsonObject => ({
 /** All of them are of the gateway's own scheme, so their names have its prefix (FOCUS 1.2, Tags). */
 function tagText(tags: Readonly<Record<string, Json | undefined>>, key: string, { keys }: FocusSource): string | null {
   const all = { ...tags, member: keys.get(key)?.creator ?? undefined }
-  const given = Object.entries(all).filter(([, value]) => typeof value === 'string' && value !== '')
+  const ofKey = Object.entries(keys.get(key)?.tags ?? {}).map(([name, value]) => [`tag/${name}`, value] as const)
+  const given = [...Object.entries(all), ...ofKey].filter(([, value]) => typeof value === 'string' && value !== '')
   return given.length === 0 ? null : JSON.stringify(Object.fromEntries(given.map(([name, value]) => [`headgate/${name}`, value])))
 }
 

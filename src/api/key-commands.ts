@@ -9,19 +9,33 @@ import { ROLES } from '../core/roles.ts'
 import { listBudgets } from './budgets.ts'
 import { readCredits } from './credits.ts'
 import type { KeySource } from './key-entry.ts'
+import { importKeys } from './key-import.ts'
 import { findKeys } from './key-list.ts'
 import { OPERATOR_RIGHTS } from './key-rights.ts'
-import { addCredit, changeKey, createKey, type KeyChangeSource, keyCalled, namesakeText, removeKey, rotateKey } from './keys.ts'
+import { addCredit, changeKey, createKey, endOverlap, type KeyChangeSource, keyCalled, namesakeText, removeKey, rotateKey } from './keys.ts'
 import { hashNamed } from './named-key.ts'
 import type { ChangeSource } from './origin.ts'
 
-export type KeyVerb = 'list' | 'create' | 'disable' | 'enable' | 'rotate' | 'role' | 'delete' | 'credits' | 'add' | 'budgets'
+export type KeyVerb =
+  | 'list'
+  | 'create'
+  | 'import'
+  | 'change'
+  | 'disable'
+  | 'enable'
+  | 'rotate'
+  | 'revoke-old'
+  | 'role'
+  | 'delete'
+  | 'credits'
+  | 'add'
+  | 'budgets'
 
 export interface KeyCommand {
   verb: KeyVerb
   /** A key's name, its hash, or the beginning of the hash. */
   key?: string
-  /** Of `create`: the body of `POST /v1/keys`. */
+  /** The body of the operation: of `create` that of `POST /v1/keys`, of `change` that of the change, of `rotate` that of the rotation. */
   fields?: JsonObject
   /** Of `create`: the role `owner`, where the fields state none. */
   management?: boolean
@@ -33,7 +47,23 @@ export interface KeyCommand {
   query?: Readonly<Record<string, string>>
 }
 
-const VERBS: readonly KeyVerb[] = ['list', 'create', 'disable', 'enable', 'rotate', 'role', 'delete', 'credits', 'add', 'budgets']
+const VERBS: readonly KeyVerb[] = [
+  ...([
+    'list',
+    'create',
+    'import',
+    'change',
+    'disable',
+    'enable',
+    'rotate',
+    'revoke-old',
+    'role',
+    'delete',
+    'credits',
+    'add',
+    'budgets',
+  ] as const),
+]
 
 const checkCommand = checker(
   Type.Object(
@@ -59,8 +89,11 @@ export async function runKeyCommand(command: unknown, given: KeySource & ChangeS
   if (verb === 'budgets') return (await listBudgets(source)).body
   if (verb === 'credits') return (await readCredits(source)).body
   if (verb === 'create') return create({ ...(management ? { role: 'owner' } : {}), ...(isObject(fields) ? fields : {}) }, source)
+  if (verb === 'import') return (await importKeys(isObject(fields) ? fields : {}, source)).body
   const hash = await hashNamed(key, source)
-  if (verb === 'rotate') return (await rotateKey(hash, source)).body
+  if (verb === 'change') return (await changeKey(hash, isObject(fields) ? fields : {}, source)).body
+  if (verb === 'rotate') return (await rotateKey(hash, isObject(fields) ? fields : {}, source)).body
+  if (verb === 'revoke-old') return (await endOverlap(hash, source)).body
   if (verb === 'role') {
     if (role === undefined) throw badField('role', 'is required')
     return (await changeKey(hash, { role }, source)).body

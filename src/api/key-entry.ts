@@ -13,11 +13,12 @@ import type { EntrySum, LedgerEntries } from '../ledger/entries.ts'
 import { keyAccounts, keyPayer, payerAllowances } from '../ledger/payer.ts'
 import { placesIn } from '../ledger/placed-keys.ts'
 import type { LedgerReader } from '../ledger/reader.ts'
-import type { ApiKey } from '../plugin-api/key.ts'
+import type { ApiKey, RateLimits } from '../plugin-api/key.ts'
 import type { FileStore } from '../services/files/types.ts'
 import { isIssuer, issuerHash, underIssuer } from '../store/issued-keys.ts'
 import { type AttributedKeys, isKey, type KeyRecord, type KeyStore, type StoredKey } from '../store/keys.ts'
 import type { AttributedLevels } from '../store/levels.ts'
+import { foundBy, hashesBy } from '../store/rotated-keys.ts'
 import type { SignInPolicy } from './auth-callback.ts'
 import { type ByokSum, type ByokSums, byokSums, NO_BYOK } from './byok-use.ts'
 
@@ -44,9 +45,9 @@ export interface KeySource {
   /** Absent: applications cannot sign in. */
   readonly signIn?: SignInPolicy | undefined
   /** Entries of the ledger beside its generations; absent where nothing keeps any. */
-  readonly entries?: Pick<LedgerEntries, 'sums'> | undefined
+  readonly entries?: Pick<LedgerEntries, 'sums' | 'add'> | undefined
   /** Use of keys of providers that teams have brought; absent: none is shown. */
-  readonly ledger?: Pick<LedgerReader, 'byokUse'> | undefined
+  readonly ledger?: Pick<LedgerReader, 'byokUse' | 'lastUses'> | undefined
   /** Files that go with a key. */
   readonly files?: Pick<FileStore, 'forget'> | undefined
 }
@@ -70,7 +71,12 @@ export async function keyEntries(
     complete.map(({ identity }) => identity),
     source,
   )
-  return complete.map((key) => ({ ...keyEntry(key, source, byok.get(key.identity)), ...apiKeyLosses(key, lost) }))
+  const used = new Map((await source.ledger?.lastUses(complete.map(({ identity }) => identity)))?.map(({ key, at }) => [key, at]))
+  return complete.map((key) => ({
+    ...keyEntry(key, source, byok.get(key.identity)),
+    last_used_at: timeText(used.get(key.identity)),
+    ...apiKeyLosses(key, lost),
+  }))
 }
 
 type IssuerSource = Pick<KeySource, 'configured'> & Partial<Pick<KeySource, 'budgets' | 'levels'>>
@@ -131,7 +137,7 @@ function charged(counted: bigint, { counted: billed }: ByokSum): number {
   return usd(counted > billed ? counted - billed : 0n)
 }
 
-function keyEntry(key: ApiKey | StoredKey, { credit }: Pick<KeySource, 'credit'>, byok: ByokSums | undefined): JsonObject {
+function keyEntry(key: ApiKey | StoredKey, { credit, clock }: Pick<KeySource, 'credit' | 'clock'>, byok: ByokSums | undefined): JsonObject {
   const stored = 'createdAt' in key ? key : undefined
   const unknown = stored?.unknownRole
   return {
@@ -150,9 +156,19 @@ function keyEntry(key: ApiKey | StoredKey, { credit }: Pick<KeySource, 'credit'>
     role: unknown === undefined ? key.role : null,
     is_management_key: isManager(key),
     provider_ids: [...((key.issuer ?? key).providerIds ?? [])],
+    allowed_models: key.allowedModels ? [...key.allowedModels] : null,
+    provider: key.provider ? ({ ...key.provider } as JsonObject) : null,
+    limits: shownLimits(key.limits),
+    default_max_output: key.defaultMaxOutput ?? null,
+    pass_through: key.passThrough,
+    error_code: key.errorCode ?? null,
+    capture_content: key.captureContent ?? false,
+    tags: { ...key.tags },
     source: stored ? 'store' : 'configuration',
     parent: key.parent ?? null,
     parent_hash: key.issuer?.hash ?? key.consent?.hash ?? null,
+    rotated_at: timeText(key.previous?.rotatedAt),
+    previous_secret_expires_at: previousEnd(key, clock.now()),
   }
 }
 
@@ -162,15 +178,35 @@ export function keyWorkspace(key: ApiKey): string {
   return levels?.workspace ?? place?.workspace ?? WORKSPACE
 }
 
+const shownLimits = (limits: RateLimits): JsonObject => {
+  const { requests = null, tokens = null, streams = null, bytes = null } = limits
+  return { requests, tokens, streams, bytes }
+}
+
+const timeText = (at: number | null | undefined): string | null => (typeof at === 'number' ? new Date(at).toISOString() : null)
+
+/** End of the secret before the last rotation, as long as that is to come. */
+function previousEnd({ previous, expiresAt }: ApiKey, now: number): string | null {
+  if (!previous || previous.until <= now) return null
+  return timeText(expiresAt === null ? previous.until : Math.min(previous.until, expiresAt))
+}
+
 /** Those of the configuration first, in its order, then those of the store in the order of their making; issued ones as they may be used. */
 export async function allKeys(
-  source: Pick<KeySource, 'configured' | 'store'> & Partial<Pick<KeySource, 'budgets' | 'levels'>>,
+  source: Pick<KeySource, 'configured' | 'store'> & Partial<Pick<KeySource, 'budgets' | 'levels' | 'clock'>>,
 ): Promise<(ApiKey | StoredKey)[]> {
   const ofFile = new Set(source.configured.map((key) => key.hash))
   // A secret that stands in both is the configuration's, as it is for callers.
   const stored = (await source.store.list()).filter((key) => !ofFile.has(key.hash) && isKey(key))
   const isIssued = stored.some((key) => key.consent)
-  const byHash = new Map(isIssued ? stored.map((key) => [key.hash, key] as const) : [])
+  const byHash = new Map(
+    isIssued
+      ? foundBy(
+          stored.flatMap((key) => hashesBy(key)),
+          stored,
+        ).map((key) => [key.shown ?? key.hash, key] as const)
+      : [],
+  )
   const complete: (ApiKey | StoredKey)[] = source.configured.map((key) => withPayers(key, source))
   for (const key of stored) {
     const issued = key.consent ? await withIssuer(key, source, (hash) => byHash.get(hash)) : key

@@ -4,7 +4,7 @@ import { governs, includesRole, isManager, listed, ROLES, type Role } from '../c
 import type { ApiKey } from '../plugin-api/key.ts'
 
 /** A key as far as its rights over others go, and theirs over it. */
-export type RankedKey = Pick<ApiKey, 'identity' | 'role' | 'expiresAt'>
+export type RankedKey = Pick<ApiKey, 'identity' | 'role' | 'expiresAt' | 'shown'>
 
 /** The operator at the command line, with the admin token or at the store. */
 export const OPERATOR_RIGHTS: RankedKey = { identity: '', role: 'owner', expiresAt: null }
@@ -26,11 +26,21 @@ function requireGoverned(caller: RankedKey, role: Role): void {
  */
 export function grantedEnd(caller: RankedKey, { role, expiresAt }: Pick<RankedKey, 'role' | 'expiresAt'>): number | null {
   requireGoverned(caller, role)
-  if (!isManager({ role }) || caller.expiresAt === null) return expiresAt
+  return isManager({ role }) ? endWithin(caller, expiresAt) : expiresAt
+}
+
+function endWithin(caller: RankedKey, expiresAt: number | null): number | null {
+  if (caller.expiresAt === null) return expiresAt
   if (expiresAt === null) return caller.expiresAt
   if (expiresAt > caller.expiresAt)
     throw badField('expires_at', `a management key ends with its maker at the latest, ${new Date(caller.expiresAt).toISOString()}`)
   return expiresAt
+}
+
+/** Another end of a key, as `grantedEnd`. A management key moves its own no further away. @throws Fault 400 naming the field, 403. */
+export function changedEnd(caller: RankedKey, key: RankedKey, expiresAt: number | null): number | null {
+  if (caller.identity !== key.identity) return grantedEnd(caller, { role: key.role, expiresAt })
+  return isManager(key) ? endWithin(caller, expiresAt) : expiresAt
 }
 
 /** Disabling, enabling, renaming and deleting. A key may do this to itself. @throws Fault 403. */
@@ -38,10 +48,13 @@ export function requireChange(caller: RankedKey, key: RankedKey): void {
   if (caller.identity !== key.identity) requireGoverned(caller, key.role)
 }
 
-/** A new secret, which the caller reads. @throws Fault 403 also for a management key that would outlive the caller. */
+/**
+ * A new secret, which the caller reads. @throws Fault 403 also for a management key that would outlive the caller, as the caller itself does
+ * who has shown a secret that was replaced.
+ */
 export function requireRotation(caller: RankedKey, key: RankedKey): void {
   requireChange(caller, key)
-  if (caller.identity !== key.identity) requireNoLonger(caller, key)
+  if (caller.identity !== key.identity || caller.shown !== undefined) requireNoLonger(caller, key)
 }
 
 /** @throws Fault 400 for a role that the key cannot have, 403. */

@@ -8,10 +8,11 @@ import { isManager } from '../core/roles.ts'
 import { makeSecret } from '../core/secret.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { isKey, type KeyRecord, type StoredKey } from '../store/keys.ts'
-import { dollarNano, parseChanges, parseMaking, placeIn } from './key-body.ts'
+import { checkRotation, parseChanges, parseMaking, placeIn } from './key-body.ts'
 import { allKeys, type KeySource, keyEntries } from './key-entry.ts'
+import { dollarNano, type KeyChanges } from './key-fields.ts'
 import { placed } from './key-place.ts'
-import { grantedEnd, type RankedKey, requireChange, requireRoleChange, requireRotation } from './key-rights.ts'
+import { changedEnd, grantedEnd, type RankedKey, requireChange, requireRoleChange, requireRotation } from './key-rights.ts'
 import type { ChangeSource } from './origin.ts'
 import { type ApiReply, ok } from './reply.ts'
 
@@ -23,9 +24,19 @@ export function hashIn({ hash }: { readonly hash: string }): string {
 
 /** @throws Fault 404. */
 export async function oneKey(hash: string, source: KeySource): Promise<ApiReply> {
-  const key = configured(hash, source) ?? (await source.store.find(hash))
+  const named = await keyNamed(hash, source)
+  const key = configured(named, source) ?? (await source.store.find(named))
   if (!key) throw noKey()
   return ok({ data: await shownKey(key, source) })
+}
+
+/** The hash of the key that a hash names: until the end of an overlap also that of the secret before. Any other stays as it is. */
+export async function keyNamed(hash: string, source: Pick<KeySource, 'configured' | 'store' | 'clock'>): Promise<string> {
+  if (configured(hash, source)) return hash
+  const found = await source.store.find(hash)
+  if (found?.shown === undefined) return hash
+  if ((found.previous?.until ?? 0) <= source.clock.now()) throw noKey()
+  return found.hash
 }
 
 /** Input of the operations that make or change keys. */
@@ -46,7 +57,7 @@ export async function createKey(body: JsonObject, source: KeyChangeSource): Prom
   if (named) await source.levels?.renew()
   const place = placed(named, {}, source)
   const { secret, hash, label } = makeSecret(source.brand)
-  const key = await source.store.put({ ...BLANK, ...making, ...place, identity: hash, hash, label }, source.origin)
+  const key = await source.store.put({ ...BLANK_KEY, ...making, ...place, identity: hash, hash, label }, source.origin)
   return { status: 201, body: { data: await shownKey(key, source), key: secret } }
 }
 
@@ -59,7 +70,7 @@ export async function keyCalled(name: string, source: KeySource): Promise<ApiKey
 export const namesakeText = ({ name, hash }: Pick<ApiKey, 'name' | 'hash'>): string =>
   `There is another key of the name ${name} (${hash.slice(0, 12)})`
 
-const BLANK: Omit<KeyRecord, 'identity' | 'hash' | 'label' | 'name' | 'expiresAt' | 'creator' | 'role'> = {
+export const BLANK_KEY: Omit<KeyRecord, 'identity' | 'hash' | 'label' | 'name' | 'expiresAt' | 'creator' | 'role'> = {
   disabled: false,
   limit: null,
   limitReset: null,
@@ -72,20 +83,24 @@ const BLANK: Omit<KeyRecord, 'identity' | 'hash' | 'label' | 'name' | 'expiresAt
 
 /** @throws Fault 400 naming the field, 403 for a key or a role beyond the rights of the caller, 404, 409 for a key of the configuration. */
 export async function changeKey(hash: string, body: JsonObject, source: KeyChangeSource): Promise<ApiReply> {
-  const changes = parseChanges(body)
+  const changes = parseChanges(body, source.clock.now())
   const named = placeIn(body)
   if (named) await source.levels?.renew()
   const key = await changed(hash, source, (found) => {
     requireChange(source.caller, found)
+    const { role = found.role, expiresAt } = changes
     if (changes.role !== undefined) requireRoleChange(source.caller, found, changes.role)
+    const end = expiresAt === undefined ? found.expiresAt : changedEnd(source.caller, { ...found, role }, expiresAt)
     checkParent(changes, source, found)
-    return { ...found, ...changes, ...placed(named, found, source) }
+    checkIssued(changes, found)
+    return { ...found, ...changes, expiresAt: end, ...placed(named, found, source) }
   })
   return ok({ data: await shownKey(key, source) })
 }
 
 /** Its files and the keys that it issued go with it; what they have spent stays in the ledger. @throws Fault 404, 409 for a key of the configuration. */
-export async function removeKey(hash: string, source: KeyChangeSource): Promise<ApiReply> {
+export async function removeKey(named: string, source: KeyChangeSource): Promise<ApiReply> {
+  const hash = await keyNamed(named, source)
   refuseConfigured(hash, source)
   const key = await source.store.find(hash)
   if (key) requireChange(source.caller, key)
@@ -105,17 +120,32 @@ async function forgetAll({ identity }: StoredKey, { store, files, origin }: KeyS
 }
 
 /**
- * A new secret for the same key: limit, spend and history stay, the hash changes, the old secret is refused from then on,
- * and so are the keys that it issued through sign-in.
- * @throws Fault 404, 409 for a key of the configuration.
+ * A new secret for the same key: limit, spend and history stay, the hash changes. The old secret, and the keys that it issued through
+ * sign-in, are good for `grace_seconds` more, none without it. A secret that was replaced before ends at once: there is one of them at most.
+ * @throws Fault 400 naming the field, 404, 409 for a key of the configuration.
  */
-export async function rotateKey(hash: string, source: KeyChangeSource): Promise<ApiReply> {
+export async function rotateKey(hash: string, body: JsonObject, source: KeyChangeSource): Promise<ApiReply> {
+  checkRotation(body)
+  const graceMs = typeof body.grace_seconds === 'number' ? body.grace_seconds * 1000 : 0
   const { secret, ...made } = makeSecret(source.brand)
   const key = await changed(hash, source, (found) => {
     requireRotation(source.caller, found)
-    return { ...found, ...made }
+    const rotatedAt = Math.floor(source.clock.now())
+    const previous = graceMs > 0 ? { hash: found.hash, rotatedAt, until: rotatedAt + graceMs } : undefined
+    return { ...found, ...made, previous }
   })
   return ok({ data: await shownKey(key, source), key: secret })
+}
+
+/** Ends the overlap of a rotation: the secret before is refused from then on. @throws Fault 404, 409 also where there is no overlap. */
+export async function endOverlap(hash: string, source: KeyChangeSource): Promise<ApiReply> {
+  const key = await changed(hash, source, (found) => {
+    requireChange(source.caller, found)
+    if ((found.previous?.until ?? 0) <= source.clock.now())
+      throw new Fault('conflict', { message: 'No earlier secret of this key is good any more' })
+    return { ...found, previous: undefined }
+  })
+  return ok({ data: await shownKey(key, source) })
 }
 
 /**
@@ -133,7 +163,7 @@ export async function addCredit(hash: string, dollars: number, source: KeyChange
 }
 
 /** @throws Fault 400 where the key is to draw on a budget that is not there, or is a key that spends nothing. */
-function checkParent(
+export function checkParent(
   { parent }: Pick<KeyRecord, 'parent'>,
   { budgets }: KeySource,
   { role, consent }: Pick<KeyRecord, 'role' | 'consent'>,
@@ -149,7 +179,18 @@ function checkParent(
   )
 }
 
-async function changed(hash: string, source: KeyChangeSource, how: (key: StoredKey) => KeyRecord): Promise<StoredKey> {
+/** Terms of a key that was given to an application: they are those of the key that issued it. */
+const OF_ISSUER = { allowed_models: 'allowedModels', provider: 'provider', limits: 'limits', pass_through: 'passThrough' } as const
+
+/** @throws Fault 400 naming the field that would change nothing. */
+function checkIssued(changes: KeyChanges, { consent }: Pick<KeyRecord, 'consent'>): void {
+  if (!consent) return
+  for (const [field, name] of Object.entries(OF_ISSUER))
+    if (name in changes) throw badField(field, 'a key that was given to an application has that of the key that issued it')
+}
+
+async function changed(named: string, source: KeyChangeSource, how: (key: StoredKey) => KeyRecord): Promise<StoredKey> {
+  const hash = await keyNamed(named, source)
   refuseConfigured(hash, source)
   const key = await source.store.change(hash, how, source.origin)
   if (!key) throw noKey()
@@ -162,7 +203,7 @@ async function shownKey(key: ApiKey | StoredKey, source: KeySource): Promise<Jso
   return entry
 }
 
-function configured(hash: string, { configured: keys }: KeySource): ApiKey | undefined {
+function configured(hash: string, { configured: keys }: Pick<KeySource, 'configured'>): ApiKey | undefined {
   return keys.find((key) => key.hash === hash)
 }
 

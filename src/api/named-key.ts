@@ -7,10 +7,11 @@ import { allKeys, type KeySource } from './key-entry.ts'
 const MIN_HASH_LENGTH = 6
 
 /** The hash of a key. @param named its name, its hash, or the beginning of the hash. @throws Fault 400, 404. */
-export async function hashNamed(named: string | undefined, source: Pick<KeySource, 'configured' | 'store'>): Promise<string> {
+export async function hashNamed(named: string | undefined, source: Pick<KeySource, 'configured' | 'store' | 'clock'>): Promise<string> {
   if (named === undefined) throw badField('key', 'is required: a name, a hash or the beginning of a hash')
   const keys = await allKeys(source)
-  const exact = keys.filter((key) => key.hash === named)
+  const now = source.clock.now()
+  const exact = keys.filter(({ hash, previous }) => hash === named || (previous?.hash === named && previous.until > now))
   const byName = keys.filter((key) => key.name === named || key.name === plainName(named))
   const begun = named.length >= MIN_HASH_LENGTH ? keys.filter((key) => key.hash.startsWith(named)) : []
   // A whole hash names its key, whatever others are called; a name that is the beginning of another key's hash names neither.

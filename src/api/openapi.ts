@@ -104,10 +104,10 @@ function parameter(described: DescribedParameter, models: ExampleModels): JsonOb
   return { name, in: place, description, ...(must ? { required: true } : {}), schema, ...(example === undefined ? {} : { example }) }
 }
 
-function requestBody({ form, schema, examples }: DescribedBody, named: ReadonlyMap<TSchema, string>): JsonObject {
+function requestBody({ form, optional, schema, examples }: DescribedBody, named: ReadonlyMap<TSchema, string>): JsonObject {
   const shown = Object.entries(examples).map(([name, { summary, value }]) => [name, { summary, value }])
   const type = form ? 'multipart/form-data' : 'application/json'
-  return { required: true, content: { [type]: { schema: plain(schema, named), examples: Object.fromEntries(shown) } } }
+  return { required: !optional, content: { [type]: { schema: plain(schema, named), examples: Object.fromEntries(shown) } } }
 }
 
 function operationCodes({ roles, body, faults = [] }: DescribedOperation): FaultCode[] {

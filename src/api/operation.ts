@@ -93,6 +93,12 @@ export function keyMaker(key: ApiKey): string {
   return ('creator' in key && typeof key.creator === 'string' ? key.creator : undefined) ?? key.name
 }
 
+/** The body of a call that may have none. @throws Fault as `body`. */
+export async function bodyOrNone({ headers, body }: Pick<Call, 'headers' | 'body'>): Promise<JsonObject> {
+  const { 'content-length': length = '0', 'transfer-encoding': encoding } = headers
+  return encoding === undefined && Number(length) === 0 ? {} : body()
+}
+
 /** A part of a path. @throws Fault 404. */
 export function decoded(text: string): string {
   try {

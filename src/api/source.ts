@@ -44,7 +44,7 @@ export interface ManagementSource
     GuardrailTestSource {
   readonly levels: LevelSource
   readonly status: Pick<Status, 'read'>
-  readonly ledger: Pick<LedgerReader, 'find' | 'entries' | 'byokUse'>
+  readonly ledger: Pick<LedgerReader, 'find' | 'entries' | 'byokUse' | 'lastUses'>
   readonly clock: Pick<Clock, 'now' | 'monotonic' | 'after'>
   /** As for completions: bytes and levels of a body. */
   readonly maxBody: number

@@ -9,8 +9,17 @@ import { WINDOWS } from '../core/windows.ts'
 import { Credit } from '../ledger/credit.ts'
 import type { MetricRegistry } from '../machines/metrics/metrics.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
-import { type BudgetKey, BudgetWatch, EventDelivery, EventLog, type EventSettings, EventSources } from '../services/events/index.ts'
+import {
+  type BudgetKey,
+  BudgetWatch,
+  EventDelivery,
+  EventLog,
+  type EventSettings,
+  EventSources,
+  ExpiryWatch,
+} from '../services/events/index.ts'
 import { isDeliverable } from '../store/events.ts'
+import { isKey } from '../store/keys.ts'
 import { StoreTask } from '../store/store-task.ts'
 
 export interface EventsOptions {
@@ -34,6 +43,7 @@ export class Events {
   private readonly log: EventLog
   private readonly delivery: EventDelivery | undefined
   private readonly pruning: StoreTask | undefined
+  private ends: ExpiryWatch | undefined
   private settings: EventSettings
 
   constructor(options: EventsOptions) {
@@ -65,11 +75,19 @@ export class Events {
     })
   }
 
-  /** Once, after the start. */
-  lookAtBudgets(configured: readonly ApiKey[]): void {
-    const { keys, levels } = this.options.store
-    if (this.options.delivers)
-      void this.budgets.lookAtAll(configured, levelLimits(levels.tree), async (hash, most) => keys.listAfter(hash, most))
+  /** Once, after the start. @param configured keys of the configuration, as it is whenever it is called. */
+  lookAtKeys(configured: () => readonly ApiKey[]): void {
+    const { store, clock, log, delivers } = this.options
+    if (!delivers) return
+    const after = async (hash: string, most: number) => store.keys.listAfter(hash, most)
+    void this.budgets.lookAtAll(configured(), levelLimits(store.levels.tree), after)
+    this.ends = new ExpiryWatch({
+      clock,
+      configured,
+      after: async (hash, most) => (await after(hash, most)).map((key) => (isKey(key) ? key : { ...key, disabled: true })),
+      raise: (event) => this.log.raise(event),
+      failed: (cause) => log.warn({ cause: stackWithoutMessage(cause) }, 'keys cannot be read for events of their ends'),
+    })
   }
 
   apply(settings: EventSettings): void {
@@ -81,6 +99,7 @@ export class Events {
   async close(): Promise<void> {
     await this.budgets.flush().catch(() => {})
     this.budgets.close()
+    this.ends?.close()
     await this.log.close()
     this.pruning?.close()
     await this.delivery?.close()

@@ -220,7 +220,7 @@ class Owner {
     const events = new Events({ settings: this.settings.config.events, store, clock, log, metrics, delivers: true })
     this.alerts.onReport = (kind) => events.sources.ledgerReport(kind)
     if (recovered.count > 0) events.sources.ledgerReport('recovered')
-    events.lookAtBudgets(this.settings.honoured)
+    events.lookAtKeys(() => this.settings.honoured)
     return events
   }
 
@@ -307,10 +307,7 @@ class Owner {
         byok: () => byokSource(this.settings.config, { byok: ownerServer.watchedByokKeys(), ...source() }),
         compaction: {
           compactionKeys: operatorsCompactionKeys({
-            store: kept.compactionKeys,
-            config: this.settings.config,
-            clock: this.clock,
-            log: this.log,
+            ...{ store: kept.compactionKeys, config: this.settings.config, clock: this.clock, log: this.log },
           }),
           clock: this.clock,
         },

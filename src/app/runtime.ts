@@ -127,12 +127,8 @@ export class Runtime {
       },
     })
     this.events = new Events({
-      settings: config.events,
-      store,
-      clock,
-      log: logs.part('ledger'),
-      metrics: this.metrics,
-      delivers: source.worker === undefined,
+      ...{ settings: config.events, store, clock, log: logs.part('ledger') },
+      ...{ metrics: this.metrics, delivers: source.worker === undefined },
     })
     this.dependencies = chainDependencies(source, this.metrics, {
       files: this.files,
@@ -191,7 +187,7 @@ export class Runtime {
       shed: shedInto(store.refusals),
     })
     store.guardrails.onChange(() => void this.compileStored().catch(this.reportUnexpected))
-    this.events.lookAtBudgets(this.keys)
+    this.events.lookAtKeys(() => this.keys)
   }
 
   /** Takes a new configuration over, or says why the old one stays. Running exchanges keep theirs. */

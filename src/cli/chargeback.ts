@@ -67,6 +67,7 @@ const COLUMNS: Readonly<Record<string, string>> = {
   external_user: 'user',
   model: 'model',
   provider_name: 'provider',
+  tags: 'tags',
 }
 
 function chargebackReport({ data, total, since, until }: JsonObject): string {
@@ -87,4 +88,12 @@ function chargebackReport({ data, total, since, until }: JsonObject): string {
 }
 
 /** A line break would make a row of its own. */
-const cell = (value: Json | undefined): string => (value === null || value === undefined ? '' : String(value).replace(/\s+/g, ' '))
+const cell = (value: Json | undefined): string => {
+  if (value === null || value === undefined) return ''
+  const text = isObject(value)
+    ? Object.entries(value)
+        .map(([name, each]) => `${name}=${each ?? ''}`)
+        .join(' ')
+    : String(value)
+  return text.replace(/\s+/g, ' ')
+}

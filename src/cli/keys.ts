@@ -8,30 +8,25 @@ import { asObjects, isObject, type Json, type JsonObject } from '../core/json.ts
 import { usdText } from '../core/money-text.ts'
 import { DiskFiles } from '../services/files/index.ts'
 import { commandOrigin } from './command-origin.ts'
-import { CONSOLE, type Streams } from './console.ts'
+import { CONSOLE, plural, type Streams } from './console.ts'
 import { Gateway, type GatewayFlags } from './gateway.ts'
+import { type FileKey, readKeyFile } from './key-import.ts'
+import { dollars, type KeyFieldFlags, keyFields } from './key-options.ts'
 import { table } from './plan-table.ts'
 
-export interface KeyFlags extends GatewayFlags {
+export interface KeyFlags extends GatewayFlags, KeyFieldFlags {
   json?: boolean
-  limit?: string
-  reset?: string
-  parent?: string
-  workspace?: string
-  member?: string
-  expires?: string
-  user?: string
-  'provider-ids'?: string
-  role?: string
-  management?: boolean
+  name?: string
   search?: string
   state?: string
   sort?: string
   order?: string
   most?: string
+  grace?: string
+  overwrite?: boolean
 }
 
-const KEY_VERBS = ['disable', 'enable', 'rotate', 'delete'] as const
+const KEY_VERBS = ['disable', 'enable', 'revoke-old', 'delete'] as const
 
 /** @param words behind `keys`. @returns the exit code: 2 where the words make no command. */
 export function keys(words: readonly string[], flags: KeyFlags, streams: Streams = CONSOLE): Promise<number> {
@@ -39,12 +34,19 @@ export function keys(words: readonly string[], flags: KeyFlags, streams: Streams
   const ofKey = KEY_VERBS.find((one) => one === verb)
   if (verb === 'list' && name === undefined) return list(flags, streams)
   if (verb === 'create' && name !== undefined && rest.length === 0)
-    return perform(() => ({ verb: 'create', fields: keyFields(name, flags) }), flags, streams)
+    return perform(() => ({ verb: 'create', fields: { name, ...keyFields(flags) } }), flags, streams)
+  if (verb === 'import' && name !== undefined && rest.length === 0) return importFile(name, flags, streams)
+  if (verb === 'change' && name !== undefined && rest.length === 0)
+    return perform(() => ({ verb, key: name, fields: changedFields(flags) }), flags, streams)
+  if (verb === 'rotate' && name !== undefined && rest.length === 0)
+    return perform(() => ({ verb, key: name, fields: { grace_seconds: graceSeconds(flags.grace) } }), flags, streams)
   const [role, ...more] = rest
   if (verb === 'role' && name !== undefined && role !== undefined && more.length === 0)
     return perform({ verb, key: name, role }, flags, streams)
   if (ofKey && name !== undefined && rest.length === 0) return perform({ verb: ofKey, key: name }, flags, streams)
-  streams.error('headgate: keys: expected list, create NAME, disable KEY, enable KEY, rotate KEY, role KEY ROLE or delete KEY')
+  streams.error(
+    'headgate: keys: expected list, create NAME, import FILE, change KEY, disable KEY, enable KEY, rotate KEY, revoke-old KEY, role KEY ROLE or delete KEY',
+  )
   return Promise.resolve(2)
 }
 
@@ -88,6 +90,44 @@ async function list(flags: KeyFlags, streams: Streams): Promise<number> {
   }
 }
 
+/** Keys of a file, in parts; a part of which any key is wrong is not imported, nor are those behind it. */
+async function importFile(path: string, flags: KeyFlags, streams: Streams): Promise<number> {
+  try {
+    const { keys: read, leftOut } = readKeyFile(path)
+    const gateway = await Gateway.find(flags)
+    const data: JsonObject[] = []
+    for (let from = 0; from < read.length; from += LIST_PAGE) {
+      const part = read.slice(from, from + LIST_PAGE)
+      const fields = { keys: part.map((key) => key.fields), ...(flags.overwrite ? { overwrite: true } : {}) }
+      const reply = await ask({ verb: 'import', fields }, gateway).catch((thrown: unknown) => {
+        throw lineFault(thrown, part)
+      })
+      data.push(...asObjects(reply.data).map((each) => ({ ...each, line: part[Number(each.index)]?.line ?? null })))
+    }
+    for (const [column, rows] of leftOut) streams.error(`headgate: ${column} of ${plural(rows, 'key')} has no place here and was left out`)
+    streams.out(flags.json ? JSON.stringify({ data }, null, 2) : importReport(data))
+    return 0
+  } catch (error) {
+    streams.error(`headgate: ${error instanceof Error ? error.message : error}`)
+    return 1
+  }
+}
+
+/** A refusal that names a key by its place in the part, with the line of the file in its place. */
+function lineFault(thrown: unknown, part: readonly FileKey[]): unknown {
+  if (!(thrown instanceof Error)) return thrown
+  const message = thrown.message.replace(/\bkeys\[(\d+)\]\.?/g, (_, at: string) => `line ${part[Number(at)]?.line}: `)
+  return new Error(message)
+}
+
+function importReport(data: readonly JsonObject[]): string {
+  const count = (status: string): number => data.filter((each) => each.status === status).length
+  const kept = data
+    .filter(({ status }) => status === 'exists')
+    .map(({ line, name, hash }) => `line ${line}: ${name} (${String(hash).slice(0, 12)}) is there already`)
+  return [`${count('created')} made, ${count('replaced')} replaced, ${kept.length} left as they were`, ...kept].join('\n')
+}
+
 /** Keys of one reply. */
 const LIST_PAGE = 1000
 
@@ -112,32 +152,20 @@ async function perform(wanted: KeyCommand | (() => KeyCommand), flags: KeyFlags,
   }
 }
 
-/** The body of `POST /v1/keys`; what is not given is left to its default. */
-function keyFields(name: string, flags: KeyFlags): JsonObject {
-  return {
-    name,
-    ...keyRole(flags),
-    ...(flags.user === undefined ? {} : { creator_user_id: flags.user }),
-    ...(flags.limit === undefined ? {} : { limit: dollars('--limit', flags.limit) }),
-    ...(flags.reset === undefined ? {} : { limit_reset: flags.reset }),
-    ...(flags.parent === undefined ? {} : { parent: flags.parent }),
-    ...(flags.workspace === undefined ? {} : { workspace_id: flags.workspace }),
-    ...(flags.member === undefined ? {} : { member_id: flags.member }),
-    ...(flags.expires === undefined ? {} : { expires_at: flags.expires }),
-    ...(flags['provider-ids'] === undefined ? {} : { provider_ids: flags['provider-ids'].split(',').map((id) => id.trim()) }),
-  }
+/** @throws Fault where no option names a change. */
+function changedFields({ name, ...flags }: KeyFlags): JsonObject {
+  const fields = { ...(name === undefined ? {} : { name }), ...keyFields(flags) }
+  if (Object.keys(fields).length === 0) throw badField('keys change', 'expected an option such as --limit 10.00 or --tags team=growth')
+  return fields
 }
 
-/** @throws Fault where both options name a role, and not the same. */
-function keyRole({ role, management }: KeyFlags): JsonObject {
-  if (role !== undefined && management && role !== 'owner') throw badField('--role', '--management is the role owner, expected one of both')
-  return role !== undefined || management ? { role: role ?? 'owner' } : {}
-}
+const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 }
 
-/** @throws Fault where the text is no amount of USD. */
-function dollars(field: string, text: string): number {
-  if (!/^\d{1,7}(\.\d{1,9})?$/.test(text)) throw badField(field, 'expected an amount of USD such as 10.00')
-  return Number(text)
+/** @throws Fault where the text is no span of time. */
+function graceSeconds(text = '0s'): number {
+  const [, count, unit = ''] = /^(\d{1,7})([smhd])$/.exec(text) ?? []
+  if (count === undefined) throw badField('--grace', 'expected a span of time such as 24h, 30m or 7d')
+  return Number(count) * (SECONDS[unit] ?? 1)
 }
 
 function onFile(command: KeyCommand, gateway: Gateway): Promise<JsonObject> {
@@ -150,6 +178,8 @@ function onFile(command: KeyCommand, gateway: Gateway): Promise<JsonObject> {
       credit: bookkeeping.credit,
       budgets: config.budgets,
       levels: bookkeeping.levels,
+      entries: bookkeeping.ledger.entries,
+      ledger: bookkeeping.ledger,
       files: new DiskFiles(config.store.files, systemClock),
       brand: config.brand.word,
       clock: systemClock,
@@ -169,7 +199,10 @@ export function keyReport({ verb }: KeyCommand, reply: JsonObject, now: number):
   if (verb === 'budgets') return budgetTable(keys)
   if (keys.length === 0) return 'There are no keys.'
   const text = keyTable(keys, now)
-  return typeof reply.key === 'string' ? `${text}\n\nThe secret, shown this once:\n  ${reply.key}` : text
+  if (typeof reply.key !== 'string') return text
+  const { previous_secret_expires_at: end } = keys[0] ?? {}
+  const overlap = typeof end === 'string' ? `\n\nThe old secret works until ${end.slice(0, 19).replace('T', ' ')} UTC.` : ''
+  return `${text}\n\nThe secret, shown this once:\n  ${reply.key}${overlap}`
 }
 
 function budgetTable(budgets: readonly JsonObject[]): string {
@@ -198,7 +231,7 @@ function budgetTree(budgets: readonly JsonObject[], parent: unknown = null, dept
     .flatMap((budget) => [{ budget, depth }, ...budgetTree(budgets, budget.name, depth + 1)])
 }
 
-const HEAD = ['name', 'hash', 'label', 'role', 'state', 'limit', 'per', 'left', 'spent', 'budget', 'expires', 'from']
+const HEAD = ['name', 'hash', 'label', 'role', 'state', 'limit', 'per', 'left', 'spent', 'budget', 'expires', 'used', 'from']
 
 function keyTable(keys: readonly JsonObject[], now: number): string {
   const names = new Map(keys.map(({ hash, name }) => [String(hash), String(name)]))
@@ -217,6 +250,7 @@ function keyTable(keys: readonly JsonObject[], now: number): string {
       money(key.usage, ''),
       typeof key.parent === 'string' ? key.parent : '',
       typeof key.expires_at === 'string' ? key.expires_at.slice(0, 16).replace('T', ' ') : 'never',
+      typeof key.last_used_at === 'string' ? key.last_used_at.slice(0, 16).replace('T', ' ') : '',
       originText(key, names).replace(/\s+/g, ' '),
     ]),
   )

@@ -8,6 +8,7 @@ import type { Origin } from '../core/audit-entries.ts'
 import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 import type { KeyRecord, KeyStore, StoredKey } from '../store/keys.ts'
+import { hashesBy } from '../store/rotated-keys.ts'
 import { unreachable, within } from './record-calls.ts'
 
 interface Entry {
@@ -78,11 +79,15 @@ export class CachedKeys implements KeyStore {
     return this.through([key.hash], () => this.remote.put(key, by))
   }
 
+  add(key: KeyRecord, by?: Origin): StoredKey | Promise<StoredKey> {
+    return this.through([key.hash], () => this.remote.add(key, by))
+  }
+
   change(hash: string, how: (key: StoredKey) => KeyRecord, by?: Origin): StoredKey | undefined | Promise<StoredKey | undefined> {
     const hashes = [hash]
     const noted = (key: StoredKey): KeyRecord => {
       const next = how(key)
-      hashes.push(next.hash)
+      hashes.push(...hashesBy(key, next))
       return next
     }
     return this.through(hashes, () => this.remote.change(hash, noted, by))
@@ -118,6 +123,8 @@ export class CachedKeys implements KeyStore {
       return
     }
     for (const hash of hashes) {
+      // The secret that a rotation replaced goes with its key.
+      for (const each of hashesBy(this.found?.peek(hash)?.key)) this.found?.delete(each)
       this.found?.delete(hash)
       this.unknown.delete(hash)
       // A look-up under way may have read the key before the change: its caller gets the result, the cache does not keep it.
@@ -231,7 +238,7 @@ export class KeyLookUps {
     if (batch.length === 0) return
     this.batches++
     try {
-      const found = new Map((await this.ask(batch.map(({ hash }) => hash))).map((key) => [key.hash, key]))
+      const found = new Map((await this.ask(batch.map(({ hash }) => hash))).map((key) => [key.shown ?? key.hash, key]))
       for (const { hash, resolve } of batch) resolve(found.get(hash))
     } catch (thrown) {
       for (const { reject } of batch) reject(thrown)

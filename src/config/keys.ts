@@ -145,6 +145,7 @@ export function apiKeyTerms(key: WrittenTerms, { limits, budgets }: SharedSettin
     ...(key.errorCode === undefined ? {} : { errorCode: key.errorCode }),
     ...(key.captureContent ? { captureContent: true } : {}),
     ...(key.workspace === undefined && key.member === undefined ? {} : { place: writtenPlace(key) }),
+    ...(key.tags === undefined ? {} : { tags: key.tags }),
     ...(key.parent === undefined ? {} : { parent: key.parent, budget: budgetNamed(key.parent, budgets) }),
   }
 }

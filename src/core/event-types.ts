@@ -85,11 +85,23 @@ const ofKey = (verb: string, text: string): EventType<KeyChangeFacts> =>
   declare(`headgate.key.${verb}`, text, { subject: KEY, fields: KEY_CHANGE_FIELDS })
 
 export const KEY_CREATED = ofKey('created', 'A key was added to the store, over the API, by the command line or through sign-in.')
-export const KEY_ROTATED = ofKey('rotated', 'A key of the store got a new secret; the old one opens nothing any more.')
+export const KEY_ROTATED = ofKey(
+  'rotated',
+  'A key of the store got a new secret; the old one opens nothing any more, or from the end of an [overlap](keys.md#rotate-a-secret) on.',
+)
 export const KEY_CHANGED = ofKey('changed', 'A key of the store got another name, limit or policy.')
 export const KEY_DISABLED = ofKey('disabled', 'A key of the store was disabled.')
 export const KEY_ENABLED = ofKey('enabled', 'A key of the store that was disabled may be used again.')
 export const KEY_REVOKED = ofKey('revoked', 'A key was removed from the store.')
+
+export const KEY_EXPIRING = declare<KeyFacts & { expires_at: string; days: number }>(
+  'headgate.key.expiring',
+  'A key ends within seven days, or within one. Once for each of the two and each end; at most an hour late. A key that was made to last no longer has none.',
+  {
+    subject: KEY,
+    fields: { ...KEY_FIELDS, expires_at: 'Its end, in UTC.', days: '7 or 1: it ends within so many days.' },
+  },
+)
 
 /** Amounts in USD, as decimal texts. */
 interface BudgetFacts extends KeyFacts {

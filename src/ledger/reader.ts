@@ -9,6 +9,13 @@ import type { ExtremeList, ExtremeQuery, SliceList, SliceQuery } from './slices/
 import type { ByokUse, ByokUseQuery, FoundPage, GenerationRecord, GenerationSearch, LedgerReaders, RecordedWindows, Sums } from './types.ts'
 import type { SessionList, SessionMove, SessionName, SessionQuery, SessionSlice, SessionUse, UseQuery, UseRow } from './use-types.ts'
 
+export interface LastUse {
+  /** Identity. */
+  readonly key: string
+  /** Milliseconds since the epoch: the beginning of the minute. */
+  readonly at: number
+}
+
 /** Reads of the store. All of them throw Fault `unavailable` where the store does not answer. */
 export interface LedgerReads {
   find(id: string): Promise<GenerationRecord | undefined>
@@ -20,6 +27,11 @@ export interface LedgerReads {
   removedUnread(): Promise<Sums>
   /** Use of keys that teams have brought, as far as it is settled. */
   byokUse(query: ByokUseQuery): Promise<readonly ByokUse[]>
+  /**
+   * The minute of the last request of each of these keys, as far as requests are kept, by an index. Keys without one are left out.
+   * @param keys identities.
+   */
+  lastUses(keys: readonly string[]): Promise<readonly LastUse[]>
   /** Undefined where the sums of windows are computed from the generations at every start. */
   windows(): Promise<RecordedWindows | undefined>
   /**
@@ -90,6 +102,7 @@ export const LEDGER_READS = methodNames<LedgerReads>({
   carried: true,
   removedUnread: true,
   byokUse: true,
+  lastUses: true,
   windows: true,
   use: true,
   charges: true,

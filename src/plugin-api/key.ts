@@ -1,6 +1,7 @@
 /** An API key as the request path knows it: never the secret, only what it may do. */
 import type { ErrorCodes } from '../core/error-codes.ts'
 import type { JsonObject } from '../core/json.ts'
+import type { Tags } from '../core/key-fields.ts'
 import type { KeyLevels, KeyPlace } from '../core/levels.ts'
 import type { Role } from '../core/roles.ts'
 import type { SharedBudget } from '../core/shared-budget.ts'
@@ -20,6 +21,16 @@ export interface RateLimits {
 
 /** When the spend that a limit counts begins anew: at 00:00 UTC of every day, Monday, or first of the month. */
 export type LimitReset = Window
+
+/** A secret that a rotation has replaced. */
+export interface PreviousSecret {
+  /** SHA-256 of it, hex. */
+  readonly hash: string
+  /** Milliseconds since the epoch. */
+  readonly rotatedAt: number
+  /** It opens the key until then. */
+  readonly until: number
+}
 
 export interface ApiKey {
   /** Identity in the ledger: survives reload and a new secret. */
@@ -42,18 +53,24 @@ export interface ApiKey {
   readonly provider: ProviderPreferences | undefined
   readonly limits: RateLimits
   /** Output cap in tokens where the request sets none and a limit applies. */
-  readonly defaultMaxOutput?: number
+  readonly defaultMaxOutput?: number | undefined
   readonly passThrough: boolean
   /** Ids of what the operator keeps at providers that its requests may name; with a star at the end, all that begin so. */
   readonly providerIds?: readonly string[]
   /** Form of `error.code` for its callers, where it differs from that of all. */
-  readonly errorCode?: ErrorCodes
+  readonly errorCode?: ErrorCodes | undefined
   /** Words of its requests and answers go into their spans. */
   readonly captureContent?: boolean
   /** Its place in the organisation; absent: the default workspace. */
   readonly place?: KeyPlace | undefined
   /** The levels of its place, where the key is known with those that there are now. */
   readonly levels?: KeyLevels
+  /** Names and values of the operator's own. */
+  readonly tags?: Tags | undefined
+  /** The secret before the last rotation, if that had an overlap. Its end may have come. */
+  readonly previous?: PreviousSecret | undefined
+  /** Set where the caller has shown that secret: its hash. `hash` still names the key, and `expiresAt` is no later than the end of the secret. */
+  readonly shown?: string
   /** Name of the budget that it draws on, beside its own limit. */
   readonly parent?: string | undefined
   /** That budget, and the levels of its place, where the key is known with its configuration and with what the store has of levels. */

@@ -28,6 +28,11 @@ interface AuditedKey {
   readonly provider: object | undefined
   readonly limits: object
   readonly providerIds?: readonly string[]
+  readonly defaultMaxOutput?: number | undefined
+  readonly errorCode?: string | undefined
+  readonly captureContent?: boolean
+  readonly tags?: object | undefined
+  readonly previous?: { readonly hash: string; readonly until: number } | undefined
   readonly consent?: {
     readonly by: string
     readonly code?: object
@@ -88,6 +93,12 @@ function keyFields(key: AuditedKey): JsonObject {
     provider: plainJson(key.provider),
     limits: plainJson(key.limits),
     provider_ids: plainJson(key.providerIds),
+    default_max_output: key.defaultMaxOutput ?? null,
+    error_code: key.errorCode ?? null,
+    capture_content: key.captureContent ?? false,
+    tags: plainJson(key.tags),
+    previous_hash: key.previous?.hash ?? null,
+    previous_ends_at: timeText(key.previous?.until ?? null),
   }
 }
 

@@ -1,6 +1,6 @@
 /**
  * Keys issued through sign-in: what the key that issued them lets them do at this moment.
- * They spend and count in the issuer's name, and end with it: with its removal, and with every new secret of it.
+ * They spend and count in the issuer's name, and end with it: with its removal, and with the secret that consented to them.
  */
 import type { ApiKey } from '../plugin-api/key.ts'
 
@@ -14,9 +14,9 @@ export function issuerHash({ by, hash }: Consent): string {
   return hash ?? by
 }
 
-/** True where this key issued one of this consent, and has had no new secret since. */
-export function isIssuer({ by, hash }: Consent, { identity, hash: now, consent }: ApiKey): boolean {
-  return identity === by && (hash === undefined || hash === now) && consent === undefined
+/** True where this key issued one of this consent, and was found by the secret that it had then. */
+export function isIssuer({ by, hash }: Consent, { identity, hash: now, shown, consent }: ApiKey): boolean {
+  return identity === by && (hash === undefined || hash === (shown ?? now)) && consent === undefined
 }
 
 /** The issued key as it may be used now: its own limit stays, all else is what the issuer has. */

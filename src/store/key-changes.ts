@@ -1,6 +1,7 @@
 /** Changes of keys, numbered, so that processes that cache keys can ask what is new to them. */
 import type { Origin } from '../core/audit-entries.ts'
 import type { KeyRecord, KeyStore, StoredKey } from './keys.ts'
+import { hashesBy } from './rotated-keys.ts'
 
 /** Changes that are remembered; a process that is behind by more forgets all that it has cached. */
 const MAX_CHANGES = 1024
@@ -68,22 +69,27 @@ export class WatchedKeys implements KeyStore {
     return this.writeAndReport([key.hash], () => this.keys.put(key, by))
   }
 
+  add(key: KeyRecord, by?: Origin): StoredKey | Promise<StoredKey> {
+    return this.writeAndReport([key.hash], () => this.keys.add(key, by))
+  }
+
   change(hash: string, how: (key: StoredKey) => KeyRecord, by?: Origin): StoredKey | undefined | Promise<StoredKey | undefined> {
     const hashes = [hash]
     const noted = (key: StoredKey): KeyRecord => {
       const next = how(key)
-      if (next.hash !== hash) hashes.push(next.hash)
+      hashes.push(...hashesBy(key, next))
       return next
     }
     return this.writeAndReport(hashes, () => this.keys.change(hash, noted, by))
   }
 
-  remove(hash: string, by?: Origin): boolean | Promise<boolean> {
-    return this.writeAndReport([hash], () => this.keys.remove(hash, by))
+  async remove(hash: string, by?: Origin): Promise<boolean> {
+    const key = await this.keys.find(hash)
+    return this.writeAndReport([hash, ...hashesBy(key)], () => this.keys.remove(hash, by))
   }
 
   private writeAndReport<T>(hashes: readonly string[], write: () => T | Promise<T>): T | Promise<T> {
-    const report = (): void => hashes.forEach(this.changed)
+    const report = (): void => new Set(hashes).forEach(this.changed)
     const done = (written: T): T => {
       if (written) report()
       return written

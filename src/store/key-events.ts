@@ -20,6 +20,7 @@ interface KeyState {
   readonly label: string
   readonly disabled: boolean
   readonly updatedAt: number
+  readonly previous?: object | undefined
   readonly consent?: { readonly code?: object; readonly session?: object }
 }
 
@@ -44,11 +45,12 @@ function eventTypes(before: KeyState | undefined, after: KeyState | undefined): 
   const found: EventType<KeyChangeFacts>[] = []
   if (before.hash !== after.hash) found.push(KEY_ROTATED)
   if (before.disabled !== after.disabled) found.push(after.disabled ? KEY_DISABLED : KEY_ENABLED)
-  if (keySettings(before) !== keySettings(after)) found.push(KEY_CHANGED)
+  const { previous } = before.hash === after.hash ? after : before
+  if (keySettings(before) !== keySettings({ ...after, previous })) found.push(KEY_CHANGED)
   return found
 }
 
 /** Settings of a key, as one text to compare: a new secret does not change them, nor does switching the key off and on. */
-function keySettings({ hash: _hash, label: _label, disabled: _disabled, updatedAt: _updatedAt, ...settings }: KeyState): string {
-  return JSON.stringify(settings)
+function keySettings({ hash: _hash, label: _label, disabled: _disabled, updatedAt: _updatedAt, previous, ...settings }: KeyState): string {
+  return JSON.stringify({ ...settings, previous })
 }

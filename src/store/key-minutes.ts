@@ -4,15 +4,19 @@
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { HoldRow } from '../ledger/types.ts'
-import { TICKS } from './rows.ts'
+import { MINUTE_MS, TICKS } from './rows.ts'
+import { integer, text } from './sqlite.ts'
 
-export const MINUTE_MS = 60_000
 const MINUTE = MINUTE_MS * TICKS
 
 /** Keys whose last minute is remembered; beyond it all are forgotten, and what is written twice changes nothing. */
 const MAX_KEYS = 10_000
 
 const FORGET = `DELETE FROM key_minute WHERE (key, minute) IN (SELECT key, seq / ${MINUTE} FROM hold WHERE seq < ?)`
+
+/** The end of one range of the primary key for each. */
+const LAST = `SELECT value AS key, (SELECT max(minute) FROM key_minute WHERE key = value) AS minute FROM json_each(?)
+  WHERE EXISTS (SELECT 1 FROM key_minute WHERE key = value)`
 
 /** Before the generations up to this sequence are removed: the minutes that end before it go with them. @throws what SQLite throws. */
 export function forgetMinutes(db: DatabaseSync, last: number): void {
@@ -22,6 +26,12 @@ export function forgetMinutes(db: DatabaseSync, last: number): void {
 /** Of a journal that hands its generations over: it is never searched. @throws what SQLite throws. */
 export function forgetAllMinutes(db: DatabaseSync): void {
   db.exec('DELETE FROM key_minute')
+}
+
+/** Of each key that has one, in one statement. @param keys identities. @throws what SQLite throws. */
+export function lastMinutes(db: DatabaseSync, keys: readonly string[]): { key: string; at: number }[] {
+  const found = db.prepare(LAST).all(JSON.stringify(keys))
+  return found.map((row) => ({ key: text(row.key), at: integer(row.minute) * MINUTE_MS }))
 }
 
 export class KeyMinutes {

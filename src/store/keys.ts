@@ -10,7 +10,9 @@ import type { ApiKey } from '../plugin-api/key.ts'
 import type { Attributed } from './audit-log.ts'
 import { keyAudit } from './audited-changes.ts'
 import { keyEvents } from './key-events.ts'
+import { policyFrom, policyText } from './key-policy.ts'
 import { roleColumns, storedRole } from './key-roles.ts'
+import { foundBy, hashesBy } from './rotated-keys.ts'
 import { atOnce, integer, text } from './sqlite.ts'
 import { SqliteAuditLog } from './sqlite-audit-log.ts'
 import { addEvents, eventInsert } from './sqlite-events.ts'
@@ -117,6 +119,8 @@ export interface StoredKey extends KeyRecord {
 
 export interface KeyStore {
   /**
+   * The key that a secret opens, also one that its last rotation has replaced (`rotated-keys.ts`): other operations take the hash that names
+   * the key alone.
    * @param hash SHA-256 of the secret, hex.
    * @param isSuspect true: of a caller who has sent many tokens of no key. Where look-ups wait, this one comes last.
    */
@@ -131,6 +135,8 @@ export interface KeyStore {
    * @param by default: the gateway itself. @throws Fault `unavailable`.
    */
   put(key: KeyRecord, by?: Origin): StoredKey | Promise<StoredKey>
+  /** As `put`, and replaces none. @throws Fault `unavailable`, `conflict` where its hash opens a key already. */
+  add(key: KeyRecord, by?: Origin): StoredKey | Promise<StoredKey>
   /**
    * Reads, changes and writes in one step; durable when it returns. The hash may change: a new secret.
    * @param how gives the key as it is to be; identity and times stay whatever it says.
@@ -151,43 +157,24 @@ export interface KeyStore {
 }
 
 /** The same for operations, which state who makes each change. */
-export type AttributedKeys = Attributed<KeyStore, 'put' | 'change' | 'remove'>
-
-/** Fields that no query filters by: one JSON text beside the columns. */
-type Policy = Pick<KeyRecord, 'allowedModels' | 'provider' | 'limits' | 'passThrough' | 'consent' | 'providerIds' | 'parent'>
-
-// Stores of every version name the permission `passage`.
-export function policyText({ allowedModels, provider, limits, passThrough: passage, consent, providerIds, parent }: Policy): string {
-  const ids = providerIds?.length ? providerIds : undefined
-  return JSON.stringify({ allowedModels, provider, limits, passage, consent, providerIds: ids, parent })
-}
-
-export function policyFrom(text: string): Policy {
-  const { passage, consent, providerIds, ...policy } = JSON.parse(text) as Omit<Policy, 'passThrough'> & { passage: boolean }
-  const { allowedModels, provider, limits, parent } = policy
-  return {
-    ...{ allowedModels, provider, limits, passThrough: passage },
-    ...(consent ? { consent } : {}),
-    ...(providerIds ? { providerIds } : {}),
-    ...(parent === undefined ? {} : { parent }),
-  }
-}
+export type AttributedKeys = Attributed<KeyStore, 'put' | 'add' | 'change' | 'remove'>
 
 const PUT = `INSERT INTO api_key
   (hash, name, label, credit_limit, management, disabled, expires_at, policy, limit_reset, include_byok, creator, issuer, role, ends_at,
-    workspace, member, updated_at, created_at, identity)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    workspace, member, previous_hash, updated_at, created_at, identity)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
   ON CONFLICT (hash) DO UPDATE SET name = excluded.name, label = excluded.label, credit_limit = excluded.credit_limit,
     management = excluded.management, disabled = excluded.disabled, expires_at = excluded.expires_at, policy = excluded.policy,
     limit_reset = excluded.limit_reset, include_byok = excluded.include_byok, creator = excluded.creator, issuer = excluded.issuer,
-    role = excluded.role, ends_at = excluded.ends_at, workspace = excluded.workspace, member = excluded.member, updated_at = excluded.updated_at
+    role = excluded.role, ends_at = excluded.ends_at, workspace = excluded.workspace, member = excluded.member,
+    previous_hash = excluded.previous_hash, updated_at = excluded.updated_at
   RETURNING *`
 /** Two ranges of one index: those without an end, and those that end later. */
 const ISSUED = `SELECT * FROM api_key WHERE issuer = ? AND expires_at IS NULL
   UNION ALL SELECT * FROM api_key WHERE issuer = ? AND expires_at > ?`
 const CHANGE = `UPDATE api_key SET hash = ?, name = ?, label = ?, credit_limit = ?, management = ?, disabled = ?, expires_at = ?,
     policy = ?, limit_reset = ?, include_byok = ?, creator = ?, issuer = ?, role = ?, ends_at = ?, workspace = ?, member = ?,
-    updated_at = ?
+    previous_hash = ?, updated_at = ?
   WHERE hash = ? RETURNING *`
 
 export class SqliteKeys implements KeyStore {
@@ -212,7 +199,7 @@ export class SqliteKeys implements KeyStore {
     this.clock = clock
     this.audit = audit
     this.insertEvent = eventInsert(db)
-    this.selectOne = db.prepare('SELECT * FROM api_key WHERE hash = ?')
+    this.selectOne = db.prepare('SELECT * FROM api_key WHERE hash = ?1 UNION ALL SELECT * FROM api_key WHERE previous_hash = ?1 LIMIT 1')
     this.selectAll = db.prepare('SELECT * FROM api_key ORDER BY created_at, hash')
     this.selectIssued = db.prepare(ISSUED)
     this.selectAfter = db.prepare('SELECT * FROM api_key WHERE hash > ? ORDER BY hash LIMIT ?')
@@ -229,44 +216,59 @@ export class SqliteKeys implements KeyStore {
     const known = this.known.get(hash)
     if (known) return known
     const row = this.selectOne.get(hash)
-    if (!row) return undefined
-    const key = keyFrom(row)
-    this.known.set(hash, key)
+    const [key] = row ? foundBy([hash], [keyFrom(row)]) : []
+    if (key) this.known.set(hash, key)
     return key
+  }
+
+  /** The key that is named by this hash. */
+  private named(hash: string): StoredKey | undefined {
+    const found = this.find(hash)
+    return found?.shown === undefined ? found : undefined
+  }
+
+  private forget({ before, after }: Change): void {
+    for (const hash of hashesBy(before, after)) this.known.delete(hash)
+  }
+
+  add(key: KeyRecord, by?: Origin): StoredKey {
+    if (this.find(key.hash)) throw isThere()
+    return this.put(key, by)
   }
 
   put(key: KeyRecord, by?: Origin): StoredKey {
     const now = Math.floor(this.clock.now())
-    const before = this.find(key.hash)
+    const before = this.named(key.hash)
     const put = this.written(by, () => {
       const [row] = this.upsert.all(...keyColumns(key), now, now, key.hash)
       return { before, after: row && keyFrom(row) }
     })
-    this.known.delete(key.hash)
+    this.forget(put)
     if (!put.after) throw new Fault('unavailable', { message: 'The key store cannot be written' })
     return put.after
   }
 
   change(hash: string, how: (key: StoredKey) => KeyRecord, by?: Origin): StoredKey | undefined {
-    const found = this.find(hash)
+    const found = this.named(hash)
     if (!found) return undefined
     const columns = keyColumns(how(found))
-    const { after } = this.written(by, () => {
+    const change = this.written(by, () => {
       const [row] = this.update.all(...columns, Math.floor(this.clock.now()), hash)
       return { before: found, after: row ? keyFrom(row) : undefined }
     })
-    this.known.delete(hash)
-    return after
+    this.forget(change)
+    return change.after
   }
 
   remove(hash: string, by?: Origin): boolean {
-    const before = this.find(hash)
+    const before = this.named(hash)
     if (!before) return false
-    this.written(by, () => {
-      this.erase.run(hash)
-      return { before, after: undefined }
-    })
-    this.known.delete(hash)
+    this.forget(
+      this.written(by, () => {
+        this.erase.run(hash)
+        return { before, after: undefined }
+      }),
+    )
     return true
   }
 
@@ -300,6 +302,9 @@ export class SqliteKeys implements KeyStore {
   }
 }
 
+/** The hash of a new key is that of another one, or of a secret that another one had. */
+export const isThere = (): Fault => new Fault('conflict', { message: 'There is a key of this hash' })
+
 /** Keys that are kept between two lists, some 700 bytes each. */
 const MAX_LISTED = 20_000
 
@@ -328,6 +333,7 @@ function keyColumns(key: KeyRecord): (string | number | null)[] {
     ends_at,
     workspace,
     member,
+    key.previous?.hash ?? null,
   ]
 }
 

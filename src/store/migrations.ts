@@ -106,6 +106,15 @@ STEPS.push({
   },
 })
 
+STEPS.push({
+  // The secret before the last rotation of a key. Programs of the version before refuse it, and end it with any change of the key.
+  kind: 'expand',
+  apply: (script) => {
+    script.column('api_key', 'previous_hash', 'optional text')
+    script.index({ name: 'api_key_previous', table: 'api_key', on: '(previous_hash) where previous_hash is not null' })
+  },
+})
+
 /** Counts of the ledger that came later (`since` in `src/core/ledger-counts.ts`) have a step for each version. */
 for (const version of COUNT_VERSIONS) {
   if (version > STEPS.length + 1)

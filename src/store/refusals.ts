@@ -45,7 +45,7 @@ export interface RefusalDetail {
 }
 
 /** Reasons beside the codes of faults: a key that is known and cannot be used, which its caller reads as an unknown one. */
-export const KEY_REASONS = ['key_disabled', 'key_expired'] as const
+export const KEY_REASONS = ['key_disabled', 'key_expired', 'key_rotated'] as const
 
 /** Beginning of a list: behind no row. */
 export const NEWEST_REFUSAL: Pick<RefusalRow, 'at' | 'id'> = { at: Number.MAX_SAFE_INTEGER, id: '' }

@@ -7,6 +7,7 @@ import type { GenerationRecord, HoldOwner, HoldRow, KeyCharges, SettleRow } from
 export { TICKS } from '../core/ids.ts'
 export { DAY_MS } from '../core/windows.ts'
 export const HOUR_MS = 3_600_000
+export const MINUTE_MS = 60_000
 
 /** Sums are kept in whole dollars and a rest, for SQLite's integers end at 9.2e18 nano-dollars and its sums throw there. */
 export const NANO = 1_000_000_000

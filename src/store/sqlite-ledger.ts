@@ -1,9 +1,10 @@
 /** Reads of the embedded ledger: each in pages of a few milliseconds, between which requests go on. */
+
 import type { DatabaseSync } from 'node:sqlite'
 import { chargedAccounts } from '../core/payers.ts'
 import type { ChargeQuery, ChargeStatement } from '../ledger/charge-sums.ts'
 import { Pace } from '../ledger/pace.ts'
-import type { LedgerReader } from '../ledger/reader.ts'
+import type { LastUse, LedgerReader } from '../ledger/reader.ts'
 import { searchPages } from '../ledger/search.ts'
 import { sessionNamePages, sessionSumPages } from '../ledger/session-use.ts'
 import type {
@@ -28,6 +29,7 @@ import type {
 import { usePages } from '../ledger/use.ts'
 import { sqliteByokUse } from './byok-use.ts'
 import { type ChargedSums, removedUnread } from './charged.ts'
+import { lastMinutes } from './key-minutes.ts'
 import { DAY_MS, HOUR_MS, sumByAccount } from './rows.ts'
 import { SqliteCharges } from './sqlite-charges.ts'
 import type { SqliteEntries } from './sqlite-entries.ts'
@@ -92,6 +94,11 @@ export class SqliteLedger implements LedgerReader {
   async byokUse(query: ByokUseQuery): Promise<readonly ByokUse[]> {
     this.parts.flush()
     return sqliteByokUse(this.parts.db, query)
+  }
+
+  async lastUses(keys: readonly string[]): Promise<readonly LastUse[]> {
+    this.parts.flush()
+    return lastMinutes(this.parts.db, keys)
   }
 
   async windows(): Promise<undefined> {}

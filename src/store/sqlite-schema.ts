@@ -152,13 +152,17 @@ export const SQLITE_MIGRATIONS: readonly (readonly string[])[] = [
     'alter table "api_key" add column "workspace" text',
     'alter table "api_key" add column "member" text',
   ],
+  [
+    'alter table "api_key" add column "previous_hash" text',
+    'create index api_key_previous on api_key (previous_hash) where previous_hash is not null',
+  ],
 ]
 
 /** The tables of this version with their first rows, to which all steps lead: a new database is made of them at once. */
 export const SQLITE_TABLES: readonly string[] = [
   'CREATE TABLE "hold" ("seq" integer not null, "tag" text not null, "key" text not null, "model" text not null, "endpoint" text not null, "hold" integer not null, "floor" integer not null, "payer" text default \'\' not null, constraint "hold_pkey" primary key ("seq")) strict',
   'CREATE TABLE "settlement" ("seq" integer not null, "status" text not null, "cost" integer not null, "input" integer not null, "output" integer not null, "cached" integer not null, "cache_write" integer not null, "reasoning" integer not null, "estimated" integer not null, "facts" text not null, "at" integer default 0 not null, constraint "settlement_pkey" primary key ("seq")) strict',
-  'CREATE TABLE "api_key" ("hash" text not null, "name" text not null, "label" text not null, "credit_limit" integer, "management" integer not null, "disabled" integer not null, "expires_at" integer, "created_at" integer not null, "updated_at" integer not null, "policy" text not null, "identity" text default \'\' not null, "limit_reset" text, "include_byok" integer default 0 not null, "creator" text, "issuer" text, "role" text, "ends_at" integer, "workspace" text, "member" text, constraint "api_key_pkey" primary key ("hash")) strict, without rowid',
+  'CREATE TABLE "api_key" ("hash" text not null, "name" text not null, "label" text not null, "credit_limit" integer, "management" integer not null, "disabled" integer not null, "expires_at" integer, "created_at" integer not null, "updated_at" integer not null, "policy" text not null, "identity" text default \'\' not null, "limit_reset" text, "include_byok" integer default 0 not null, "creator" text, "issuer" text, "role" text, "ends_at" integer, "workspace" text, "member" text, "previous_hash" text, constraint "api_key_pkey" primary key ("hash")) strict, without rowid',
   'CREATE TABLE "guardrail" ("id" text not null, "version" integer not null, "name" text not null, "fields" text not null, "created_at" integer not null, "updated_at" integer, constraint "guardrail_pkey" primary key ("id")) strict, without rowid',
   'CREATE TABLE "guardrail_assignment" ("kind" text not null, "subject" text not null, "guardrail" text not null, "id" text not null, "assigned_by" text, "created_at" integer not null, constraint "guardrail_assignment_pkey" primary key ("kind", "subject")) strict, without rowid',
   'CREATE TABLE "guardrail_audit" ("at" integer not null, "id" text not null, "generation" text not null, "key" text not null, "guardrail" text not null, "name" text not null, "direction" text not null, "stage" text not null, "action" text not null, "detail" text not null, constraint "guardrail_audit_pkey" primary key ("at", "id")) strict, without rowid',
@@ -228,4 +232,5 @@ export const SQLITE_TABLES: readonly string[] = [
   'CREATE UNIQUE INDEX level_handle on level (handle) where handle is not null',
   'CREATE UNIQUE INDEX level_change on level (change)',
   'CREATE INDEX level_parent on level (parent) where parent is not null',
+  'CREATE INDEX api_key_previous on api_key (previous_hash) where previous_hash is not null',
 ]

@@ -145,6 +145,14 @@ const CALLS: Readonly<Record<string, (scene: Scene) => Promise<() => Promise<unk
     const hash = await key()
     return () => call(`POST /keys/${hash}/rotate`)
   },
+  importKeys:
+    async ({ call }) =>
+    () =>
+      call('POST /keys/import', { keys: [{ hash: 'c'.repeat(64), name: 'imported' }] }),
+  endKeyOverlap: async ({ call, key }) => {
+    const { data } = await call(`POST /keys/${await key()}/rotate`, { grace_seconds: 60 })
+    return () => call(`DELETE /keys/${(data as JsonObject).hash}/previous`)
+  },
   createBYOKKey:
     async ({ call }) =>
     () =>

@@ -97,6 +97,7 @@ async function exampleFolder(t: Test): Promise<{ home: string; admin: string }> 
       'one.yaml':
         'config: ../headgate.yaml\ntests:\n  - { name: served, key: app, request: { model: sim/echo, input: Hello }, expect: { order: [sim] } }\n',
     },
+    'keys.csv': `hash,name\n${'e'.repeat(64)},imported\n`,
     'headgate.yaml': `
 server: { host: 127.0.0.1, port: ${port} }
 admin: { host: 127.0.0.1, port: ${admin} }

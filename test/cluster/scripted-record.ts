@@ -73,6 +73,7 @@ export class ScriptedRecord implements StoreOfRecord {
     this.keys = {
       find: (hash) => this.run('find', [hash], async () => keys.find(hash)),
       put: async (key) => keys.put(key),
+      add: async (key) => keys.add(key),
       change: async (hash, how) => keys.change(hash, how),
       remove: async (hash) => keys.remove(hash),
       list: async () => keys.list(),

@@ -43,7 +43,7 @@ t.test('Keycloak', { skip: noKeycloak || noBrowser, timeout: 880_000 }, async (t
     await page.waitForURL(`${gateway.admin}/control-room/**`)
     return page
   }
-  /** What the session of a browser opens. */
+  /** Shown to the page of a browser. */
   const session = async (page: Page): Promise<JsonObject | null> => {
     const reply = await page.context().request.get(`${gateway.admin}/control-room/session`, { headers: { 'x-control-room': '1' } })
     return ((await reply.json()) as { data: JsonObject | null }).data
@@ -99,7 +99,7 @@ t.test('Keycloak', { skip: noKeycloak || noBrowser, timeout: 880_000 }, async (t
     const page = await signIn('bob')
     const id = await user('bob')
     await keycloak.change('users?username=bob', (found) => ({ ...found, enabled: false }))
-    t.not(await session(page), null, 'Keycloak calls nobody')
+    t.not(await session(page), null, 'Keycloak calls no client')
     const other = await openForm()
     await fillIn(other, 'bob')
     await other.getByText('Account is disabled').waitFor()
@@ -202,7 +202,7 @@ t.test('Keycloak', { skip: noKeycloak || noBrowser, timeout: 880_000 }, async (t
     const kept = await keycloak.tokens(BATCH)
     const page = await signIn('ada')
     await keycloak.kill()
-    t.equal(await status(kept.access_token), 200, 'a token that nobody has shown before')
+    t.equal(await status(kept.access_token), 200, 'a token that was not shown before')
     t.match(await session(page), { name: 'ada@acme.example' })
   })
 })

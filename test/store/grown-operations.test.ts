@@ -44,6 +44,8 @@ const WITHOUT: Readonly<Record<string, readonly string[]>> = {
       'record.lease',
       'keys.put',
       'keys.change',
+      'keys.add',
+      'keys.write',
       'keys.remove',
       'keys.issuedBy',
       'readers.accept',

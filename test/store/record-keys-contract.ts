@@ -1,11 +1,22 @@
 /** The part of the contract of a store of record that is about keys, and about hearing of their changes. */
 import type { Test } from 'tap'
+import { asFault } from '../../src/core/faults.ts'
 import type { StoreOfRecord } from '../../src/store/record.ts'
 import { FakeClock } from '../support/clock.ts'
-import { nodePulse, type OpenRecord } from './record-contract.ts'
+import { generation, nodePulse, type OpenRecord } from './record-contract.ts'
 import { apiKey } from './samples.ts'
 
 const hash = (letter: string) => letter.repeat(64)
+
+/** Code of the fault that a call throws; `none` where it throws none. */
+async function codeThrown(work: () => unknown): Promise<string> {
+  try {
+    await work()
+    return 'none'
+  } catch (thrown) {
+    return asFault(thrown).code
+  }
+}
 
 /** One process that hears of changes: remembers the cursor of its last pulse. */
 class Listener {
@@ -68,6 +79,79 @@ export function recordKeysContract(t: Test, name: string, open: OpenRecord): voi
     t.equal(await keys.remove(hash('b')), false)
     t.equal(await keys.find(hash('b')), undefined)
     t.equal((await keys.list()).length, 1)
+  })
+
+  t.test(`${name}: a secret that was replaced finds its key with an earlier end, and names nothing`, async (t) => {
+    const { clock, record } = await fresh(t)
+    const { keys } = record
+    const now = clock.now()
+    const previous = { hash: hash('b'), rotatedAt: now, until: now + 1000 }
+    await keys.put(apiKey('b', { expiresAt: now + 5000 }))
+    const listener = new Listener(record, 'n1')
+    await listener.changed()
+    t.match(await keys.change(hash('b'), (key) => ({ ...key, hash: hash('c'), previous })), {
+      hash: hash('c'),
+      identity: hash('b'),
+      previous,
+    })
+    t.same(await listener.changed(), [hash('b'), hash('c')])
+    const old = await keys.find(hash('b'))
+    t.match(old, { hash: hash('c'), shown: hash('b'), identity: hash('b'), expiresAt: now + 1000 })
+    const own = await keys.find(hash('c'))
+    t.match(own, { hash: hash('c'), expiresAt: now + 5000, previous })
+    t.notOk(own && 'shown' in own)
+    const many = await keys.findMany?.([hash('b'), hash('c'), hash('d')])
+    if (many) t.same(many.map((key) => key.shown ?? key.hash).sort(), [hash('b'), hash('c')], 'both at once')
+    t.equal(await keys.remove(hash('b')), false, 'the old hash names no key')
+    t.same(
+      (await keys.list()).map((key) => key.hash),
+      [hash('c')],
+      'one key in the list',
+    )
+    t.notOk((await keys.list()).some((key) => 'shown' in key))
+    await keys.change(hash('c'), (key) => ({ ...key, hash: hash('d'), previous: { hash: hash('c'), rotatedAt: now + 1, until: now + 2 } }))
+    t.same(await listener.changed(), [hash('b'), hash('c'), hash('d')], 'a process that has the first secret at hand hears of its end')
+    t.equal(await keys.find(hash('b')), undefined, 'one old secret at most')
+    t.match(await keys.find(hash('c')), { shown: hash('c'), expiresAt: now + 2 })
+    t.equal(await keys.remove(hash('d')), true)
+    t.same(await listener.changed(), [hash('c'), hash('d')])
+    for (const letter of ['b', 'c', 'd']) t.equal(await keys.find(hash(letter)), undefined)
+  })
+
+  t.test(`${name}: a key is added where its hash opens none`, async (t) => {
+    const { clock, record } = await fresh(t)
+    const { keys } = record
+    const tags = { team: 'growth' }
+    const more = { defaultMaxOutput: 77, errorCode: 'name' as const, captureContent: true, tags }
+    const added = await keys.add(apiKey('a', more))
+    t.match(added, { identity: hash('a'), ...more })
+    t.same(await keys.find(hash('a')), added, 'comes back as it went in')
+    t.equal(await codeThrown(() => keys.add(apiKey('a'))), 'conflict')
+    const previous = { hash: hash('a'), rotatedAt: clock.now(), until: clock.now() + 1 }
+    await keys.change(hash('a'), (key) => ({ ...key, hash: hash('b'), previous }))
+    await clock.advance(1000)
+    t.equal(await codeThrown(() => keys.add(apiKey('a'))), 'conflict', 'nor that of a secret that was replaced, though it has ended')
+    t.match(await keys.find(hash('b')), { identity: hash('a'), ...more })
+    const together = await Promise.all(Array.from({ length: 8 }, () => codeThrown(() => keys.add(apiKey('c')))))
+    t.same(together.sort(), [...Array.from({ length: 7 }, () => 'conflict'), 'none'], 'one of those that come at once')
+  })
+
+  t.test(`${name}: the last use of keys is known to the minute`, async (t) => {
+    const { clock, record } = await fresh(t)
+    const now = Math.floor(clock.now())
+    const at = (ms: number, key: string, nth: number) => generation((now + ms) * 4096 + nth, key, 10, now + ms)
+    await record.pulse(nodePulse('n1', undefined))
+    await record.take('n1', [at(0, 'one', 1), at(61_000, 'one', 2), at(10_000, 'two', 3)])
+    const found = await record.ledger.lastUses(['two', 'one', 'three', "o'ne"])
+    const minute = (ms: number): number => Math.floor(ms / 60_000) * 60_000
+    t.same(
+      [...found].sort((a, b) => (a.key < b.key ? -1 : 1)),
+      [
+        { key: 'one', at: minute(now + 61_000) },
+        { key: 'two', at: minute(now + 10_000) },
+      ],
+    )
+    t.same(await record.ledger.lastUses([]), [])
   })
 
   t.test(`${name}: keys have their role and its end`, async (t) => {

@@ -97,4 +97,4 @@ export async function registerRoom(keycloak: Keycloak, admin: string): Promise<v
 export const exampleConfig = ({ issuer }: Keycloak): string =>
   read('examples/keycloak/headgate.yaml')
     .replace('http://localhost:8180/realms/acme', issuer)
-    .replace('"${KEYCLOAK_SECRET}"', JSON.stringify(SECRET))
+    .replace(/"\$\{KEYCLOAK_SECRET\}"/, JSON.stringify(SECRET))

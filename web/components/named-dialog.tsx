@@ -15,6 +15,8 @@ export interface NamedDialogProps {
   readonly onClose: () => void
   readonly act: () => Promise<void>
   readonly children: ComponentChildren
+  /** Fields above that of the name. */
+  readonly fields?: ComponentChildren
 }
 
 export function NamedDialog(props: NamedDialogProps) {
@@ -25,7 +27,7 @@ export function NamedDialog(props: NamedDialogProps) {
   )
 }
 
-function NamedForm({ noun, name, verb, onClose, act, children }: NamedDialogProps) {
+function NamedForm({ noun, name, verb, onClose, act, children, fields }: NamedDialogProps) {
   const [typed, setTyped] = useState('')
   const [error, setError] = useState<Error>()
   const [isBusy, setBusy] = useState(false)
@@ -38,6 +40,7 @@ function NamedForm({ noun, name, verb, onClose, act, children }: NamedDialogProp
   return (
     <form class="form" onSubmit={send}>
       <p>{children}</p>
+      {fields}
       <Field name="typed" label={`Type the name of the ${noun}: ${name}`} value={typed} onInput={setTyped} autocomplete="off" />
       <FormError error={error} fields={[]} />
       <p class="actions">

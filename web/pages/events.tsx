@@ -25,6 +25,7 @@ const TYPES: Readonly<Record<string, readonly [tone: Tone, text: string]>> = {
   'headgate.key.changed': ['neutral', 'Key changed'],
   'headgate.key.disabled': ['warn', 'Key disabled'],
   'headgate.key.enabled': ['neutral', 'Key enabled'],
+  'headgate.key.expiring': ['warn', 'Key ends soon'],
   'headgate.key.revoked': ['warn', 'Key removed'],
   'headgate.budget.share_reached': ['warn', 'Share of a limit spent'],
   'headgate.budget.limit_reached': ['bad', 'Limit spent'],

@@ -4,6 +4,7 @@ import { ApiError, apiAddress, call } from '../api.ts'
 import type { Key, KeyBudgetReply, MadeKeyReply, OneKeyReply } from '../api-types.ts'
 import { Chart } from '../components/chart.tsx'
 import type { Series } from '../components/chart-canvas.ts'
+import { Choice } from '../components/field.tsx'
 import { NamedDialog } from '../components/named-dialog.tsx'
 import { EmptyNote, ErrorNote, Loading } from '../components/notes.tsx'
 import { toast, toastError } from '../components/toast.tsx'
@@ -155,6 +156,32 @@ function About({ key_: key }: { key_: Key }) {
           </dd>
         </>
       )}
+      <dt>Last used</dt>
+      <dd>{key.last_used_at ? <Time iso={key.last_used_at} /> : 'Not as far as requests are kept'}</dd>
+      {key.previous_secret_expires_at && (
+        <>
+          <dt>Old secret</dt>
+          <dd>
+            Works until <Time iso={key.previous_secret_expires_at} />
+          </dd>
+        </>
+      )}
+      {key.allowed_models && (
+        <>
+          <dt>Models</dt>
+          <dd>{key.allowed_models.join(', ')}</dd>
+        </>
+      )}
+      {Object.keys(key.tags).length > 0 && (
+        <>
+          <dt>Tags</dt>
+          <dd>
+            {Object.entries(key.tags)
+              .map(([name, value]) => `${name}: ${value}`)
+              .join(', ')}
+          </dd>
+        </>
+      )}
       <dt>Hash</dt>
       <dd>
         <code>{key.hash}</code>
@@ -168,7 +195,15 @@ function About({ key_: key }: { key_: Key }) {
   )
 }
 
-type Question = 'edit' | 'rotate' | 'delete'
+type Question = 'edit' | 'rotate' | 'end' | 'delete'
+
+/** Seconds for which an old secret works on. */
+const OVERLAPS = [
+  ['0', 'Not at all'],
+  ['3600', 'One hour'],
+  ['86400', 'One day'],
+  ['604800', 'One week'],
+] as const
 
 interface ActionsProps extends Pick<KeysProps, 'onSecret'> {
   readonly key_: Key
@@ -180,7 +215,9 @@ function Actions({ key_: key, onChanged, onSecret }: ActionsProps) {
   const [question, ask] = useState<Question>()
   const change = useControl('PATCH /v1/keys/{hash}')
   const renew = useControl('POST /v1/keys/{hash}/rotate')
+  const end = useControl('DELETE /v1/keys/{hash}/previous')
   const erase = useControl('DELETE /v1/keys/{hash}')
+  const [overlap, setOverlap] = useState('0')
   const path = apiAddress(`/v1/keys/${key.hash}`)
   const close = (): void => ask(undefined)
   const turn = async (): Promise<void> => {
@@ -190,12 +227,18 @@ function Actions({ key_: key, onChanged, onSecret }: ActionsProps) {
     }, toastError)
   }
   const rotate = async (): Promise<void> => {
-    const { data, key: secret } = await call<MadeKeyReply>(`${path}/rotate`, { method: 'POST' })
+    const { data, key: secret } = await call<MadeKeyReply>(`${path}/rotate`, { method: 'POST', body: { grace_seconds: Number(overlap) } })
     close()
     onSecret(data.name, secret)
     onChanged(data)
     // The old address names a key that is no more.
     navigate(pathTo(['keys', data.hash]), { replace: true })
+  }
+  const endOld = async (): Promise<void> => {
+    const { data } = await call<OneKeyReply>(`${path}/previous`, { method: 'DELETE' })
+    close()
+    toast(`The old secret of ${data.name} is refused from now on`)
+    onChanged(data)
   }
   const remove = async (): Promise<void> => {
     await call(path, { method: 'DELETE' })
@@ -215,6 +258,11 @@ function Actions({ key_: key, onChanged, onSecret }: ActionsProps) {
       <button type="button" class="button" onClick={() => ask('rotate')} {...renew}>
         New secret
       </button>
+      {key.previous_secret_expires_at && (
+        <button type="button" class="button" onClick={() => ask('end')} {...end}>
+          End old secret
+        </button>
+      )}
       <button type="button" class="button danger" onClick={() => ask('delete')} {...erase}>
         Delete
       </button>
@@ -235,9 +283,23 @@ function Actions({ key_: key, onChanged, onSecret }: ActionsProps) {
         isOpen={question === 'rotate'}
         onClose={close}
         act={rotate}
+        fields={
+          <Choice name="grace_seconds" label="The old secret works on for" value={overlap} options={OVERLAPS} onChange={setOverlap} />
+        }
       >
-        The old secret is refused from that moment on, and so are keys that this key issued to applications. Limit, spending and history
-        stay.
+        After that time the old secret is refused, and so are keys that this key issued to applications. A secret that was replaced before
+        is refused at once. Limit, spending and history stay.
+      </NamedDialog>
+      <NamedDialog
+        title="End the old secret"
+        noun="key"
+        name={key.name}
+        verb="End it"
+        isOpen={question === 'end'}
+        onClose={close}
+        act={endOld}
+      >
+        The secret before the last one is refused from that moment on, and so are keys that it issued to applications.
       </NamedDialog>
       <NamedDialog
         title="Delete the key"

@@ -15,7 +15,7 @@ import { plainWord, wordMeaning } from '../words.ts'
 import { NEAR } from './keys-state.tsx'
 import { type Budget, KINDS, type Kind, type Level, levelName, WINDOWS, type Window } from './teams-levels.ts'
 
-/** What is spent of the limits of those levels, by their ids; those without a limit have no entry. */
+/** Limits of those levels by their ids, with the spent part; levels without a limit have no entry. */
 export function useLimits(levels: readonly { readonly id: string }[] | undefined): Resource<BudgetsReply> {
   const ids = levels?.map(({ id }) => id).join(',') ?? ''
   return useResource<BudgetsReply>((signal) => call('/v1/budgets', { query: { level_ids: ids }, signal }), [ids], { enabled: ids !== '' })
@@ -70,7 +70,6 @@ interface Row {
 
 /** All windows of one level, each with its limit or without. */
 export function Limits({ kind, level, onChanged }: LevelProps & { readonly onChanged: () => void }) {
-
   const limits = useLimits([level])
   const [chosen, choose] = useState<Row>()
   const budget = budgetAt(limits, level.id)
@@ -152,7 +151,7 @@ export function Limits({ kind, level, onChanged }: LevelProps & { readonly onCha
             onClose={() => choose(undefined)}
             onDone={() => {
               choose(undefined)
-            reload()
+              reload()
             }}
           />
         )}

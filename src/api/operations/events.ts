@@ -19,20 +19,6 @@ import { maybe } from '../schemas.ts'
 const time = (description: string) => Type.String({ format: 'date-time', description })
 const next = maybe(Type.String({ description: 'The `cursor` of the next page; null at the end.' }))
 
-export const event = Type.Object(
-  {
-    specversion: Type.Literal('1.0'),
-    id: Type.String({ description: 'Also the `webhook-id`.' }),
-    source: Type.String(),
-    type: Type.String({ description: 'Its type.' }),
-    time: time('When it happened.'),
-    subject: Type.String({ description: 'What it is about.' }),
-    datacontenttype: Type.Literal('application/json'),
-    data: Type.Object({}, { additionalProperties: true }),
-  },
-  { description: 'A CloudEvent 1.0.' },
-)
-
 const delivery = Type.Object({
   event: Type.String({ description: 'Id of the event.' }),
   type: Type.String(),
@@ -44,6 +30,21 @@ const delivery = Type.Object({
   next_attempt_at: maybe(time('When it is due; null where it is not pending.')),
   updated_at: time('Of the last change.'),
 })
+
+export const event = Type.Object(
+  {
+    specversion: Type.Literal('1.0'),
+    id: Type.String({ description: 'Also the `webhook-id`.' }),
+    source: Type.String(),
+    type: Type.String({ description: 'Its type.' }),
+    time: time('When it happened.'),
+    subject: Type.String({ description: 'What it is about.' }),
+    datacontenttype: Type.Literal('application/json'),
+    data: Type.Object({}, { additionalProperties: true }),
+    deliveries: Type.Optional(Type.Array(delivery, { description: 'In lists with `include_deliveries`, and of a single event.' })),
+  },
+  { description: 'A CloudEvent 1.0.' },
+)
 
 const receiver = Type.Object({
   name: Type.String(),
@@ -68,18 +69,7 @@ export const eventOperations: readonly Operation[] = [
       'The oldest first where `order` does not say otherwise. With `Accept: text/event-stream` the events come as server-sent events for as long as the connection is open: new ones, or with `Last-Event-ID` those behind that one.',
     parameters: EVENTS_QUERY,
     streams: true,
-    reply: {
-      description: 'Events.',
-      schema: Type.Object({
-        data: Type.Array(
-          Type.Object({
-            ...event.properties,
-            deliveries: Type.Optional(Type.Array(delivery, { description: 'With `include_deliveries`.' })),
-          }),
-        ),
-        next_cursor: next,
-      }),
-    },
+    reply: { description: 'Events.', schema: Type.Object({ data: Type.Array(event), next_cursor: next }) },
     faults: ['bad_request', 'unavailable'],
     handle: ({ query, headers, method }, source) => {
       if (method !== 'GET' || !headers.accept?.includes('text/event-stream')) return listEvents(query, source)

@@ -1,15 +1,17 @@
 /** API keys. */
 
 import { Type } from 'typebox'
+import { KEY_FIELDS } from '../../core/key-fields.ts'
 import { ROLES } from '../../core/roles.ts'
 import { WINDOWS } from '../../core/windows.ts'
 import { readKey } from '../key.ts'
 import { readKeyAccess } from '../key-access.ts'
-import { checkChanges, checkMaking } from '../key-body.ts'
+import { checkChanges, checkMaking, checkRotation } from '../key-body.ts'
+import { checkImport, importKeys } from '../key-import.ts'
 import { KEYS_QUERY, listKeys, MAX_KEYS } from '../key-list.ts'
-import { changeKey, createKey, hashIn, oneKey, removeKey, rotateKey } from '../keys.ts'
+import { changeKey, createKey, endOverlap, hashIn, oneKey, removeKey, rotateKey } from '../keys.ts'
 import { withNotes } from '../openapi.ts'
-import { type Operation, operation } from '../operation.ts'
+import { bodyOrNone, type Operation, operation } from '../operation.ts'
 import { amount, count, data, deleted, flag, forecast, maybe, text, texts } from '../schemas.ts'
 
 const role = Type.Enum([...ROLES], { description: 'Role of the key: `member` generates, the others manage.' })
@@ -63,7 +65,22 @@ export const key = Type.Object(
       }),
     ),
     provider_ids: texts(),
+    allowed_models: maybe(texts()),
+    provider: maybe(Type.Object({}, { description: 'Routing preferences.' })),
+    limits: Type.Object(Object.fromEntries(['requests', 'tokens', 'streams', 'bytes'].map((name) => [name, maybe(Type.Integer())])), {
+      description: 'Rate limits of its own; null where those for all keys hold.',
+    }),
+    default_max_output: maybe(Type.Integer()),
+    pass_through: flag(),
+    error_code: maybe(Type.String()),
+    capture_content: flag(),
+    tags: Type.Record(Type.String(), Type.String()),
     parent: maybe(Type.String({ description: 'The budget that it draws on, with other keys; see `/budgets`.' })),
+    last_used_at: maybe(
+      Type.String({ description: 'The minute of its last request for a model, as far as requests are kept; null without one.' }),
+    ),
+    rotated_at: maybe(Type.String({ description: 'When its secret was replaced last.' })),
+    previous_secret_expires_at: maybe(Type.String({ description: 'Until then the secret before the last rotation opens it, too.' })),
     parent_hash: maybe(Type.String({ description: 'Of a key issued through sign-in: the hash of the key that issued it.' })),
   },
   { description: 'An API key, without its secret.' },
@@ -148,6 +165,7 @@ export const HASH = {
 } as const
 
 export const KEY_NOTES = {
+  ...KEY_FIELDS,
   name: 'Name of the key.',
   limit: 'USD that the key may spend; null or absent for no limit.',
   limit_reset: 'Period of the limit. Each starts at 00:00 UTC: every day, on Monday, or on the first of the month.',
@@ -157,11 +175,7 @@ export const KEY_NOTES = {
   disabled: 'Requests with a disabled key get 401.',
   workspace_id: 'Id or slug of the workspace that the key is in; the default one without it, or with null.',
   member_id: 'Id of a member of the workspace or of its organization, or the name that the identity provider has for one; null for none.',
-  creator_user_id:
-    'User for whom the key was made; null for none. Keys of one user are one caller: requests of two of them that fail move no key of others to another provider.',
   include_byok_in_limit: 'True: what providers bill to [keys of the team](/docs/byok) counts towards the limit, too.',
-  provider_ids:
-    'Ids of what you keep at providers (files, vector stores, containers, custom skills, cached content) that requests of the key may name; with `*` at its end, an entry is for all that begin so. Keys issued through sign-in have those of their issuer.',
 }
 
 const reads = { tag: 'Keys', roles: ['viewer', 'billing'] } as const
@@ -181,6 +195,7 @@ export const keyOperations: readonly Operation[] = [
       columns: [
         ...['hash', 'name', 'label', 'disabled', 'limit', 'limit_remaining', 'limit_reset', 'usage', 'usage_daily', 'usage_weekly'],
         ...['usage_monthly', 'created_at', 'updated_at', 'expires_at', 'creator_user_id', 'role', 'is_management_key', 'source', 'parent'],
+        ...['last_used_at', 'rotated_at', 'previous_secret_expires_at'],
         ...['parent_hash', 'unrecovered', 'unrecovered_open', 'disputed', 'disputed_open', 'provider_ids'],
       ],
       paging: { by: 'cursor', most: MAX_KEYS },
@@ -199,10 +214,54 @@ export const keyOperations: readonly Operation[] = [
         monthly: { summary: 'Ten dollars a month', value: { name: 'reports', limit: 10, limit_reset: 'monthly' } },
         viewer: { summary: 'A management key that changes nothing', value: { name: 'auditor', role: 'viewer' } },
         shared: { summary: 'Under a budget of several keys', value: { name: 'reports', parent: 'team-a' } },
+        bounded: {
+          summary: 'With models, routing, rates and tags',
+          value: {
+            name: 'reports',
+            allowed_models: ['acme/*'],
+            provider: { sort: 'price', data_collection: 'deny' },
+            limits: { requests: 60, streams: 4 },
+            tags: { team: 'growth' },
+          },
+        },
       },
     },
     reply: { status: 201, description: 'The key and its secret.', schema: madeKey },
     handle: async ({ body, key: caller }, source) => createKey(await body(), { ...source, caller }),
+  }),
+  operation('POST /keys/import', {
+    ...manages,
+    id: 'importKeys',
+    audit: 'key.created',
+    summary: 'Import keys by the hashes of their secrets',
+    description:
+      'For keys that another gateway has made: callers keep their secrets, and no secret is sent. Nothing is imported where any key is wrong: `metadata.errors` of the reply has the place and field of each. A hash that is there already is reported, and its key stays as it is unless `overwrite` is true.',
+    body: {
+      schema: withNotes(checkImport.schema, {}),
+      examples: {
+        one: {
+          summary: 'A key with a limit, and what it has spent',
+          value: { keys: [{ hash: 'c0ffee00'.repeat(8), name: 'reports', label: 'sk-...1a2b', limit: 10, usage: 2.5 }] },
+        },
+      },
+    },
+    reply: {
+      description: 'What became of each key, in the order of the request.',
+      schema: Type.Object({
+        data: Type.Array(
+          Type.Object({
+            index: count('Place in the request, from 0.'),
+            hash: text('Of the key that is there now.'),
+            name: text(),
+            status: Type.Enum(['created', 'exists', 'replaced']),
+          }),
+        ),
+        created: count(),
+        exists: count(),
+        replaced: count(),
+      }),
+    },
+    handle: async ({ body, key: caller }, source) => importKeys(await body(), { ...source, caller }),
   }),
   operation('GET /keys/{hash}', {
     ...reads,
@@ -259,11 +318,27 @@ export const keyOperations: readonly Operation[] = [
     audit: 'key.rotated',
     summary: 'Replace the secret of a key',
     description:
-      'Name, limit, spending and history stay; the hash changes. The old secret is refused from then on, and so are the keys that this key issued through sign-in.',
+      'Name, limit, spending and history stay; the hash changes. The old secret, and the keys that this key issued through sign-in, are good for `grace_seconds` more; without it they are refused from then on. Both secrets are one key. A key has one old secret at most: a further rotation ends the one before.',
     parameters: [{ ...HASH, example: 'fedcba9876543210'.repeat(4) }],
+    body: {
+      optional: true,
+      schema: withNotes(checkRotation.schema, { grace_seconds: 'Time for which the old secret still works; at most 30 days.' }),
+      examples: { overlap: { summary: 'Both secrets for a day', value: { grace_seconds: 86_400 } } },
+    },
     reply: { description: 'The key with its new hash, and its new secret.', schema: madeKey },
     faults: ['not_found', 'conflict'],
-    handle: ({ path, key: caller }, source) => rotateKey(hashIn(path), { ...source, caller }),
+    handle: async (call, source) => rotateKey(hashIn(call.path), await bodyOrNone(call), { ...source, caller: call.key }),
+  }),
+  operation('DELETE /keys/{hash}/previous', {
+    ...manages,
+    id: 'endKeyOverlap',
+    audit: 'key.changed',
+    summary: 'End the old secret of a key',
+    description: 'Ends the overlap of a rotation: the secret before is refused from then on, and so are the keys that it issued.',
+    parameters: [HASH],
+    reply: { description: 'The key as it is now.', schema: shownKey },
+    faults: ['not_found', 'conflict'],
+    handle: ({ path, key: caller }, source) => endOverlap(hashIn(path), { ...source, caller }),
   }),
   operation('GET /key', {
     id: 'getOwnKey',

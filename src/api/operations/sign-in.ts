@@ -54,13 +54,13 @@ export const signInOperations: readonly Operation[] = [
       schema: data(Type.Object({ id: text('The code.'), app_id: Type.Integer(), created_at: text() })),
     },
     faults: ['not_found', 'conflict', 'rate_limited'],
-    async handle({ key: { hash, identity, token }, body }, source) {
+    async handle({ key: { hash, shown, identity, token }, body }, source) {
       // A further key would outlive the token or the certificate, and its issuer would not know of it.
       if (token) throw new Fault('forbidden', { message: 'A token or a certificate cannot sign in to applications: use a key' })
       const { codes } = source.buckets
       codes.check(identity)
       codes.count(identity)
-      return authorize(await body(), hash, source)
+      return authorize(await body(), shown ?? hash, source)
     },
   }),
   operation('POST /auth/keys', {

@@ -12,7 +12,7 @@ import { KEY_COLUMNS, USE_COLUMNS } from '../csv.ts'
 import { KEY_ACTIVITY_QUERY, MAX_SUMS, readKeyActivity } from '../key-activity.ts'
 import { allKeys, keyAmounts } from '../key-entry.ts'
 import { keyForecast, sumDays } from '../key-forecast.ts'
-import { hashIn } from '../keys.ts'
+import { hashIn, keyNamed } from '../keys.ts'
 import { type Operation, operation } from '../operation.ts'
 import { type ApiReply, ok } from '../reply.ts'
 import { amount, count, forecast, maybe } from '../schemas.ts'
@@ -108,7 +108,8 @@ const DAYS = 31
  */
 async function readKeyBudget(hash: string, source: ActivitySource): Promise<ApiReply> {
   const keys = await allKeys(source)
-  const key = keys.find((each) => each.hash === hash)
+  const named = await keyNamed(hash, source)
+  const key = keys.find((each) => each.hash === named)
   if (!key) throw new Fault('not_found', { message: 'No such key' })
   const now = source.clock.now()
   const { identity, limitReset } = key

@@ -3,6 +3,23 @@ import { type Command, command, GATEWAY_OPTIONS, JSON_OPTION } from './command.t
 
 const OPTIONS = { ...JSON_OPTION, ...GATEWAY_OPTIONS } as const
 
+/** Fields of a key, as `src/cli/key-options.ts` reads them. */
+const FIELD_OPTIONS = {
+  '--user <USER>': 'for whom it is made',
+  '--limit <USD>': 'the most that it may spend',
+  '--reset <PERIOD>': 'of the limit: daily, weekly or monthly',
+  '--parent <BUDGET>': 'a budget that it draws on, too',
+  '--workspace <NAME>': 'id or slug of the workspace that it is in',
+  '--member <NAME>': 'id or name of a member of that workspace',
+  '--expires <TIME>': 'such as 2027-01-31T00:00:00Z',
+  '--models <SLUGS>': 'the only models, such as acme/*',
+  '--rates <RATES>': 'such as requests=60,streams=4',
+  '--provider-ids <IDS>': 'ids made at providers that it may name',
+  '--tags <TAGS>': 'such as team=growth,env=production',
+  '--role <ROLE>': 'member, viewer, billing, admin or owner',
+  '--set <JSON>': 'further fields of POST /v1/keys',
+} as const
+
 export const keyCommands: readonly Command[] = [
   {
     usage: 'keys',
@@ -34,24 +51,33 @@ export const keyCommands: readonly Command[] = [
     example: 'keys create ada --limit 20.00 --reset monthly --config headgate.yaml',
     page: 'docs/keys.md',
     options: {
-      '--user <USER>': 'for whom it is made: keys of one user are one caller to the health of providers',
-      '--limit <USD>': 'the most that it may spend',
-      '--reset <PERIOD>': 'daily, weekly or monthly: the limit is for that time',
-      '--parent <BUDGET>': 'a budget of the configuration that it draws on, with other keys',
-      '--workspace <NAME>': 'id or slug of the workspace that it is in; the default one without it',
-      '--member <NAME>': 'of a member of that workspace: its id, or its name at the identity provider',
-      '--expires <TIME>': 'such as 2027-01-31T00:00:00Z',
-      '--provider-ids <IDS>': 'ids made at providers that the key may name, with commas between them',
-      '--role <ROLE>': 'member, or viewer, billing, admin or owner: these manage, and cannot generate',
+      ...FIELD_OPTIONS,
       '--management': 'the same as --role owner',
       ...OPTIONS,
     },
     run: async (words, flags) => (await import('../keys.ts')).keys(['create', ...words], flags),
   }),
+  command({
+    usage: 'keys import <FILE>',
+    summary: 'Import keys of another gateway by the hashes of their secrets',
+    details: 'FILE is JSON lines or CSV with hash, name and other fields, or the table LiteLLM_VerificationToken in either form.',
+    example: 'keys import keys.csv --config headgate.yaml',
+    page: 'docs/keys.md',
+    options: { '--overwrite': 'give keys that are there the terms of the file', ...OPTIONS },
+    run: async (words, flags) => (await import('../keys.ts')).keys(['import', ...words], flags),
+  }),
+  command({
+    usage: 'keys change <KEY>',
+    summary: 'Change what a key may do; what no option names stays as it is',
+    details: 'The value none removes a setting.',
+    example: 'keys change reports --limit none --tags team=growth --config headgate.yaml',
+    page: 'docs/keys.md',
+    options: { '--name <NAME>': 'another name', ...FIELD_OPTIONS, ...OPTIONS },
+    run: async (words, flags) => (await import('../keys.ts')).keys(['change', ...words], flags),
+  }),
   ...[
     ['disable', 'Have a key refused from now on'],
     ['enable', 'Let a disabled key be used again'],
-    ['rotate', 'Give a key a new secret; the old one is refused'],
     ['delete', 'Delete a key; what it has spent stays in the ledger'],
   ].map(([word = '', summary = '']) =>
     command({
@@ -64,6 +90,24 @@ export const keyCommands: readonly Command[] = [
       run: async (words, flags) => (await import('../keys.ts')).keys([word, ...words], flags),
     }),
   ),
+  command({
+    usage: 'keys rotate <KEY>',
+    summary: 'Give a key a new secret; the old one is refused at once, or after a while',
+    details: 'KEY is a name, a hash or the beginning of a hash. Keys of the file change there.',
+    example: 'keys rotate reports --grace 24h --config headgate.yaml',
+    page: 'docs/keys.md',
+    options: { '--grace <TIME>': 'for which the old secret still works, such as 24h; at most 30d', ...OPTIONS },
+    run: async (words, flags) => (await import('../keys.ts')).keys(['rotate', ...words], flags),
+  }),
+  command({
+    usage: 'keys revoke-old <KEY>',
+    summary: 'End the overlap of a rotation: the old secret is refused',
+    details: 'KEY is a name, a hash or the beginning of a hash.',
+    example: 'keys revoke-old reports --config headgate.yaml',
+    page: 'docs/keys.md',
+    options: OPTIONS,
+    run: async (words, flags) => (await import('../keys.ts')).keys(['revoke-old', ...words], flags),
+  }),
   command({
     usage: 'keys role <KEY> <ROLE>',
     summary: 'Give a management key another role',

@@ -1,6 +1,8 @@
 /** API keys, and what a key may do. */
 
-import { Type } from 'typebox'
+import { type TSchema, Type } from 'typebox'
+import { ERROR_CODES } from '../../core/error-codes.ts'
+import { KEY_FIELDS, type KeyField, MAX_TAG_LENGTH, MAX_TAGS, TAG_NAME, TAG_NAME_EXPECTED } from '../../core/key-fields.ts'
 import { ROLES } from '../../core/roles.ts'
 import { WINDOWS } from '../../core/windows.ts'
 import {
@@ -11,6 +13,7 @@ import {
   flag,
   line,
   listField,
+  mapField,
   modelSlug,
   secret,
   time,
@@ -18,7 +21,38 @@ import {
   withDefault,
 } from '../fields/scalars.ts'
 import { limits, preferences } from './preferences.ts'
-import { errorCode } from './server.ts'
+
+const tags = () =>
+  Object.assign(mapField(KEY_FIELDS.tags, TAG_NAME, TAG_NAME_EXPECTED, line('Value of the tag.', MAX_TAG_LENGTH)), {
+    maxProperties: MAX_TAGS,
+  })
+
+/** Fields that the API takes as well (`src/api/key-fields.ts`). */
+const shared = {
+  creator_user_id: Type.Optional(line(`${KEY_FIELDS.creator_user_id} See [routing.md](routing.md#owner-of-the-key).`, 256)),
+  limit: Type.Optional(usd(KEY_FIELDS.limit)),
+  limit_reset: Type.Optional(choiceField(KEY_FIELDS.limit_reset, WINDOWS)),
+  parent: Type.Optional(entryName(KEY_FIELDS.parent)),
+  role: Type.Optional(
+    choiceField(`${KEY_FIELDS.role} See [keys.md](keys.md#roles). If unset: \`member\`, or \`owner\` with \`management: true\`.`, ROLES),
+  ),
+  disabled: withDefault(flag(KEY_FIELDS.disabled), false),
+  expires_at: Type.Optional(time(KEY_FIELDS.expires_at)),
+  allowed_models: Type.Optional(listField(KEY_FIELDS.allowed_models, modelSlug('A slug, or a pattern such as openai/*.'), 1)),
+  provider: Type.Optional(preferences),
+  limits: withDefault(limits, {}),
+  default_max_output: Type.Optional(count(KEY_FIELDS.default_max_output)),
+  pass_through: withDefault(flag(KEY_FIELDS.pass_through), false),
+  provider_ids: Type.Optional(
+    listField(`${KEY_FIELDS.provider_ids} See [keys.md](keys.md#ids-of-providers).`, line('An id, or the beginning of ids.', 256)),
+  ),
+  error_code: Type.Optional(choiceField(KEY_FIELDS.error_code, ERROR_CODES)),
+  capture_content: withDefault(
+    flag(`${KEY_FIELDS.capture_content} Up to 16 KB each, see [observability.md](observability.md#content).`),
+    false,
+  ),
+  tags: Type.Optional(tags()),
+} as const satisfies Readonly<Record<KeyField, TSchema>>
 
 export const key = closed('One API key.', {
   name: entryName('Identity of the key. Spend is recorded by name, so it stays when you replace the secret.'),
@@ -26,15 +60,6 @@ export const key = closed('One API key.', {
     'The secret that callers send, at least 8 characters; only its SHA-256 is kept in memory. An entry whose variable is marked ? and not set is left out.',
     8,
   ),
-  creator_user_id: Type.Optional(
-    line(
-      'User for whom the key was made. Keys of one user are one caller: what two of them fail for moves no key of others. See [routing.md](routing.md#owner-of-the-key).',
-      256,
-    ),
-  ),
-  limit: Type.Optional(usd('USD that the key may spend: in all, or in each window of `limit_reset`. If unset: no limit.')),
-  limit_reset: Type.Optional(choiceField('The limit counts the spend of the current UTC day, week (from Monday) or month.', WINDOWS)),
-  parent: Type.Optional(entryName('Name of an entry of `budgets`: the key draws on it together with others, beside its own limit.')),
   workspace: Type.Optional(
     entryName(
       'Slug or id of a workspace of the store: the key counts towards its limits and those of its organization, and is refused where it is disabled or gone. See [teams.md](teams.md). If unset: the default workspace.',
@@ -46,35 +71,6 @@ export const key = closed('One API key.', {
       256,
     ),
   ),
-  role: Type.Optional(
-    choiceField(
-      'Rights of the key. `member` generates; the others manage, and cannot generate: see [keys.md](keys.md#roles). If unset: `member`, or `owner` with `management: true`.',
-      ROLES,
-    ),
-  ),
   management: withDefault(flag('True: the same as `role: owner`, a management key with all rights.'), false),
-  disabled: withDefault(flag('True: the key is refused with 401.'), false),
-  expires_at: Type.Optional(time('From this time on, the key is refused with 401.')),
-  allowed_models: Type.Optional(
-    listField('Only these models; `*` stands for any text.', modelSlug('A slug, or a pattern such as openai/*.'), 1),
-  ),
-  provider: Type.Optional(preferences),
-  limits: withDefault(limits, {}),
-  default_max_output: Type.Optional(
-    count('Output cap in tokens for requests that set none. Applies only to priced endpoints under a limit or budget.'),
-  ),
-  pass_through: withDefault(flag('True: may use the pass-through to provider-native paths.'), false),
-  provider_ids: Type.Optional(
-    listField(
-      'Ids of what you keep at providers (files, vector stores, containers, custom skills, cached content) that requests of this key may name. Others return 404. See [keys.md](keys.md#ids-of-providers).',
-      line('An id; with `*` at its end, all that begin so.', 256),
-    ),
-  ),
-  error_code: Type.Optional(errorCode('Of callers with this key, in place of `errors.code`.')),
-  capture_content: withDefault(
-    flag(
-      'True: the spans of traced requests hold the words of prompts and answers, after guardrails have redacted them and up to 16 KB each. See [observability.md](observability.md#content).',
-    ),
-    false,
-  ),
+  ...shared,
 })

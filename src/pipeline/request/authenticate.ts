@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import { isManager, requireRole } from '../../core/roles.ts'
 import { RefusedToken, tokenRefusal } from '../../core/token-refusals.ts'
-import type { ApiKey } from '../../plugin-api/key.ts'
+import type { ApiKey, PreviousSecret } from '../../plugin-api/key.ts'
 import type { KEY_REASONS } from '../../store/refusals.ts'
 import type { Authenticated, Received } from '../exchange.ts'
 import type { Layer, Reply } from '../layer.ts'
@@ -11,16 +11,30 @@ import type { Attempts } from './attempt-buckets.ts'
 import type { Callers } from './authentication/index.ts'
 import type { Caller } from './authentication/method.ts'
 
-/** A key that is known and cannot be used: its caller reads what one with an unknown key does, the operator reads why. */
+/**
+ * A key that is known and cannot be used: its caller reads what one with an unknown key does, the operator reads why. The holder of a
+ * secret that was replaced reads when: it has shown that it had the key.
+ */
 export class UnusableKey extends Fault {
   readonly key: ApiKey
   readonly why: (typeof KEY_REASONS)[number]
 
   constructor(key: ApiKey) {
-    super('invalid_key', key.token && !key.disabled ? endedRefusal(key.token) : {})
+    const rotated = key.disabled ? undefined : endedSecret(key)
+    super('invalid_key', key.token && !key.disabled ? endedRefusal(key.token) : rotated ? { message: rotatedText(rotated) } : {})
     this.key = key
-    this.why = key.disabled ? 'key_disabled' : 'key_expired'
+    this.why = key.disabled ? 'key_disabled' : rotated ? 'key_rotated' : 'key_expired'
   }
+}
+
+/** The secret that the caller has shown, if a rotation rather than the end of the key has ended it. */
+function endedSecret({ shown, previous, expiresAt }: ApiKey): PreviousSecret | undefined {
+  return shown !== undefined && previous?.until === expiresAt ? previous : undefined
+}
+
+function rotatedText({ rotatedAt, until }: PreviousSecret): string {
+  const [rotated, ended] = [rotatedAt, until].map((at) => new Date(at).toISOString())
+  return `This secret was replaced by a rotation of its key at ${rotated}, and ended at ${ended}: send the new one`
 }
 
 const endedRefusal = ({ isCertificate }: NonNullable<ApiKey['token']>): { message: string; headers?: Record<string, string> } =>

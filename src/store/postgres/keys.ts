@@ -6,8 +6,10 @@ import { Fault } from '../../core/faults.ts'
 import { plainName } from '../../core/plain-name.ts'
 import { keyAudit } from '../audited-changes.ts'
 import { keyEvents } from '../key-events.ts'
+import { policyFrom, policyText } from '../key-policy.ts'
 import { roleColumns, storedRole } from '../key-roles.ts'
-import { type KeyRecord, type KeyStore, policyFrom, policyText, type StoredKey } from '../keys.ts'
+import { isThere, type KeyRecord, type KeyStore, type StoredKey } from '../keys.ts'
+import { foundBy, hashesBy } from '../rotated-keys.ts'
 import { type AuditPen, appendAudit } from './audit-log.ts'
 import type { Connection, Prepared, Session } from './connection.ts'
 import type { Connections } from './connections.ts'
@@ -19,7 +21,11 @@ import { KEY_COLUMNS, type KeyTable, query, storable } from './tables.ts'
 const LIST_PAGE = 1_000
 
 const COLUMNS = KEY_COLUMNS.join(', ')
-const FIND: Prepared = { name: 'headgate_find_keys', text: `SELECT ${COLUMNS} FROM api_key WHERE hash = ANY ($1)` }
+/** Two look-ups by an index: of the secrets that keys have, and of those that they had. */
+const FIND: Prepared = {
+  name: 'headgate_keys_by_secret',
+  text: `SELECT ${COLUMNS} FROM api_key WHERE hash = ANY ($1) UNION ALL SELECT ${COLUMNS} FROM api_key WHERE previous_hash = ANY ($1)`,
+}
 
 /** Two ranges of one index: those without an end, and those that end later. */
 const ISSUED: Prepared = {
@@ -58,12 +64,21 @@ export class PostgresKeys implements KeyStore {
 
   async findMany(hashes: readonly string[]): Promise<StoredKey[]> {
     const rows = await this.connections.lookUps.call<KeyTable>(FIND, [hashes])
-    return rows.map(keyFrom)
+    return foundBy(hashes, rows.map(keyFrom))
   }
 
-  async put(key: KeyRecord, by?: Origin): Promise<StoredKey> {
+  put(key: KeyRecord, by?: Origin): Promise<StoredKey> {
+    return this.write(key, { by, isNew: false })
+  }
+
+  add(key: KeyRecord, by?: Origin): Promise<StoredKey> {
+    return this.write(key, { by, isNew: true })
+  }
+
+  private async write(key: KeyRecord, { by, isNew }: { by: Origin | undefined; isNew: boolean }): Promise<StoredKey> {
     const row = this.keyRow(key)
     return this.changing(async (session) => {
+      if (isNew && (await opensSome(session, key.hash))) throw isThere()
       const [before] = await session.run(query.selectFrom('api_key').selectAll().where('hash', '=', key.hash).forUpdate().compile())
       const written = query
         .insertInto('api_key')
@@ -72,9 +87,10 @@ export class PostgresKeys implements KeyStore {
         .returningAll()
       const [kept] = await session.run(written.compile())
       if (!kept) throw new Fault('unavailable', { message: 'The key store cannot be written' })
-      await noteChanges(session, [key.hash])
-      const after = keyFrom(kept)
-      await this.note(session, { before: before && keyFrom(before), after, by })
+      const change = { before: before && keyFrom(before), after: keyFrom(kept) }
+      await noteChanges(session, hashesBy(change.before, change.after))
+      await this.note(session, { ...change, by })
+      const { after } = change
       return after
     })
   }
@@ -83,12 +99,13 @@ export class PostgresKeys implements KeyStore {
     return this.changing(async (session) => {
       const [found] = await session.run(query.selectFrom('api_key').selectAll().where('hash', '=', hash).forUpdate().compile())
       if (!found) return undefined
-      const row = this.keyRow(how(keyFrom(found)))
+      const before = keyFrom(found)
+      const row = this.keyRow(how(before))
       const [kept] = await session.run(query.updateTable('api_key').set(row).where('hash', '=', hash).returningAll().compile())
-      await noteChanges(session, row.hash === hash ? [hash] : [hash, row.hash])
-      if (!kept) return undefined
-      const after = keyFrom(kept)
-      await this.note(session, { before: keyFrom(found), after, by })
+      const after = kept && keyFrom(kept)
+      await noteChanges(session, hashesBy(before, after))
+      if (!after) return undefined
+      await this.note(session, { before, after, by })
       return after
     })
   }
@@ -97,8 +114,9 @@ export class PostgresKeys implements KeyStore {
     return this.changing(async (session) => {
       const [gone] = await session.run(query.deleteFrom('api_key').where('hash', '=', hash).returningAll().compile())
       if (!gone) return false
-      await noteChanges(session, [hash])
-      await this.note(session, { before: keyFrom(gone), after: undefined, by })
+      const before = keyFrom(gone)
+      await noteChanges(session, hashesBy(before))
+      await this.note(session, { before, after: undefined, by })
       return true
     })
   }
@@ -144,6 +162,7 @@ export class PostgresKeys implements KeyStore {
       include_byok: key.includeByokInLimit,
       issuer: key.consent?.by ?? null,
       creator: key.creator === null ? null : storable(key.creator),
+      previous_hash: key.previous?.hash ?? null,
       updated_at: Math.floor(this.clock.now()),
     }
   }
@@ -158,6 +177,12 @@ export function changing<T>(connection: Connection, work: (session: Session) => 
     await session.run(sql`select pg_advisory_xact_lock(${LOCKS.program}::int, ${LOCKS.keys}::int)`.compile(query))
     return work(session)
   })
+}
+
+async function opensSome(session: Session, hash: string): Promise<boolean> {
+  const named = query.selectFrom('api_key').select('hash').where('hash', '=', hash)
+  const rotated = query.selectFrom('api_key').select('hash').where('previous_hash', '=', hash)
+  return (await session.run(named.unionAll(rotated).compile())).length > 0
 }
 
 /** Numbers what has changed. Inside `changing` only. */

@@ -8,7 +8,7 @@ import { NEAREST_PAYER } from '../../core/payers.ts'
 import { VERIFY_READER } from '../../core/reader-names.ts'
 import { rowCountsFrom } from '../../core/row-counts.ts'
 import type { ChargeQuery, ChargeStatement } from '../../ledger/charge-sums.ts'
-import type { LedgerReader } from '../../ledger/reader.ts'
+import type { LastUse, LedgerReader } from '../../ledger/reader.ts'
 import { searchPages } from '../../ledger/search.ts'
 import { sessionNamePages, sessionSumPages } from '../../ledger/session-use.ts'
 import type {
@@ -31,7 +31,7 @@ import type {
 } from '../../ledger/types.ts'
 import { usePages } from '../../ledger/use.ts'
 import { AdaptivePage } from '../adaptive-page.ts'
-import { DAY_MS, HOUR_MS, joinRecord, TICKS } from '../rows.ts'
+import { DAY_MS, HOUR_MS, joinRecord, MINUTE_MS, TICKS } from '../rows.ts'
 import { MONTH_OF_DAY, OPEN_SINCE } from './carried-functions.ts'
 import { readCharges } from './charges.ts'
 import type { Connection } from './connection.ts'
@@ -146,6 +146,15 @@ export class PostgresLedger implements LedgerReader {
   async rebuildUse(): Promise<number> {
     const [row] = await this.connection.run(sql<{ day: number }>`select headgate_rebuild_use() as day`.compile(query))
     return (row?.day ?? 0) * DAY_MS
+  }
+
+  /** One look-up by the index of keys for each. @throws Fault `unavailable`. */
+  async lastUses(keys: readonly string[]): Promise<LastUse[]> {
+    const last = sql<{ key: string; seq: number | null }>`select wanted.key,
+      (select g.seq from generation g where g.key = wanted.key order by g.seq desc limit 1) as seq
+      from unnest(${keys.map(storable)}::text[]) as wanted (key)`
+    const rows = await this.connection.run(last.compile(query))
+    return rows.flatMap(({ key, seq }) => (seq === null ? [] : { key, at: Math.floor(seq / TICKS / MINUTE_MS) * MINUTE_MS }))
   }
 
   /** In the form of a key the sums of all connections that have added to it. @throws Fault `unavailable`. */

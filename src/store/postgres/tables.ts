@@ -72,6 +72,8 @@ export interface KeyTable {
   /** Id of the workspace, and of the member, that it is in; null: the default one, and none. */
   workspace: string | null
   member: string | null
+  /** Hash of the secret before the last rotation. It opens the key only if `policy` has it as well: programs that know no such secret drop it there. */
+  previous_hash: string | null
 }
 
 /** As `GENERATION_COLUMNS`. */
@@ -95,6 +97,7 @@ export const KEY_COLUMNS = [
   'ends_at',
   'workspace',
   'member',
+  'previous_hash',
 ] as const satisfies readonly (keyof KeyTable)[]
 
 export interface BalanceTable {

@@ -176,7 +176,7 @@ function goodReply({ operation }: DocumentOperation): { status: number; schema: 
 const operationExamples = ({ operation }: DocumentOperation): [string, Json | undefined][] =>
   Object.entries(asObject(operationContent(operation)[1].examples)).map(([name, example]) => [name, asObject(example).value])
 
-/** Those first whose replies the others need, and what deletes last. */
+/** Those first whose replies the others need, and what deletes last, the parts of a thing before the thing. */
 const ORDER = [
   'createKey',
   'createBYOKKey',
@@ -217,7 +217,7 @@ async function isSpread(): Promise<void> {
 function remember(id: Json | undefined, reply: JsonObject): void {
   const data = asObject(reply.data)
   if (id === 'createKey' || id === 'rotateKey')
-    for (const below of ['', '/rotate', '/budget']) actual[`/keys/{hash}${below} hash`] = String(data.hash)
+    for (const below of ['', '/rotate', '/previous', '/budget', '/access']) actual[`/keys/{hash}${below} hash`] = String(data.hash)
   if (id === 'createGuardrail')
     for (const { path } of operations) if (path.startsWith('/guardrails/')) actual[`${path} id`] = String(data.id)
   if (id === 'bulkAddWorkspaceMembers')

@@ -793,6 +793,7 @@ t.test('a store that fails gives no key and refuses no code', async (t) => {
   const store: KeyStore = {
     find: (hash) => or('find', () => keys.find(hash)),
     put: (key) => or('put', () => keys.put(key)),
+    add: (key) => keys.add(key),
     remove: (hash) => or('remove', () => keys.remove(hash)),
     change: (hash, how) => keys.change(hash, how),
     list: () => keys.list(),

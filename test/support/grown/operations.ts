@@ -56,6 +56,7 @@ export function operations(t: Test, { server, url, record, now }: GrownRecord): 
           Array.from({ length: 100 }, (_, i) => generation((now - 5 * DAY_MS) * 4096 + i, key, 10, now)),
         ),
     ],
+    ['last uses', () => ledger.lastUses(Array.from({ length: 100 }, (_, i) => `k000000${i}`))],
     ['lease', () => leaseFrom(record, 'n1', ask(key, 5, { limit: 1e12 }))],
     ['give back', () => record.giveBack('n1', { key }, 'all', 9)],
     ['end leases', () => record.endLeases('n1')],

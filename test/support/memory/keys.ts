@@ -1,6 +1,8 @@
 /** Keys in memory: for tests, and for a gateway that may forget. */
+
 import { GATEWAY_ORIGIN } from '../../../src/core/audit-entries.ts'
 import type { Clock } from '../../../src/core/clock.ts'
+import { Fault } from '../../../src/core/faults.ts'
 import type { EventStore } from '../../../src/store/events.ts'
 import { keyEvents } from '../../../src/store/key-events.ts'
 import type { KeyRecord, KeyStore, StoredKey } from '../../../src/store/keys.ts'
@@ -29,6 +31,11 @@ export class MemoryKeys implements KeyStore {
     const before = this.keys.get(key.hash)
     const { identity, createdAt } = before ?? { identity: key.hash, createdAt: now }
     return this.keep({ ...structuredClone(key), identity, createdAt, updatedAt: now }, before)
+  }
+
+  add(key: KeyRecord): StoredKey {
+    if (this.find(key.hash)) throw new Fault('conflict', { message: 'There is a key of this hash' })
+    return this.put(key)
   }
 
   change(hash: string, how: (key: StoredKey) => KeyRecord): StoredKey | undefined {

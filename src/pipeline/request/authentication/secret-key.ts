@@ -61,6 +61,6 @@ export function secretKey({ keys }: AuthenticationParts): AuthenticationMethod {
       if (found) return found
       return hasWrongChecksum(secret) ? undefined : keys.find(digest, isSuspect(caller))
     },
-    renew: ({ hash }) => keys.written.get(hash) ?? keys.find(hash),
+    renew: ({ hash, shown = hash }) => keys.written.get(shown) ?? keys.find(shown),
   }
 }
