@@ -49,6 +49,8 @@ const REPLIES: Readonly<Record<string, string>> = {
   ProvidersReply: 'listProviders',
   GuardrailsReply: 'listGuardrails',
   AssignmentsReply: 'listKeyAssignments',
+  WorkspaceAssignmentsReply: 'listWorkspaceAssignments',
+  OrganizationAssignmentsReply: 'listOrganizationAssignments',
   GuardrailTestReply: 'testGuardrails',
   ConfigurationReply: 'getConfiguration',
   ConfigurationCheckReply: 'checkConfiguration',

@@ -660,6 +660,28 @@ readonly created_at: string
 readonly total_count: number
 }
 
+export type WorkspaceAssignmentsReply = {
+readonly data: readonly ({
+readonly id: string
+readonly guardrail_id: string
+readonly workspace_id: string
+readonly assigned_by: string | null
+readonly created_at: string
+})[]
+readonly total_count: number
+}
+
+export type OrganizationAssignmentsReply = {
+readonly data: readonly ({
+readonly id: string
+readonly guardrail_id: string
+readonly organization_id: string
+readonly assigned_by: string | null
+readonly created_at: string
+})[]
+readonly total_count: number
+}
+
 export type GuardrailTestReply = {
 readonly data: {
 readonly verdict: Word<'pass' | 'flag' | 'redact' | 'block'>

@@ -14,6 +14,9 @@ const WHOLE: Readonly<Record<string, string>> = {
   'GET /endpoints/zdr': 'endpoints of the configuration',
   'GET /budgets':
     'the budgets of the configuration and levels with limits, with 100 keys each at most; filters name one kind, or the levels of a page',
+  'GET /organizations/{id}/budgets': 'one for each of four windows',
+  'GET /workspaces/{id}/budgets': 'one for each of four windows',
+  'GET /members/{id}/budgets': 'one for each of four windows',
   'GET /activity': 'sums of 30 days by endpoint, whatever the number of keys and requests',
   'GET /chargeback': 'a statement of one moment, refused beyond 100,000 lines',
   'GET /events/receivers': 'the receivers of the configuration',

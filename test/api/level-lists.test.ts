@@ -79,6 +79,25 @@ t.test('a page shows what is below each level and left of its limits', async (t)
   t.equal((await rows('/budgets')).length, 4)
 })
 
+t.test('assignments of one level alone', async (t) => {
+  const { manage, rows } = await start(t)
+  const made = await manage('POST /guardrails', { name: 'cheap', allowed_models: ['acme/one'] })
+  const guardrail = (made.body.data as JsonObject).id
+  const ml = ((await manage('POST /workspaces', { name: 'Learning', slug: 'ml' })).body.data as JsonObject).id
+  await manage('POST /workspaces', { name: 'Web', slug: 'web' })
+  await manage('POST /workspaces/ml/members/add', { user_ids: ['Ada@example.com'] })
+  await manage(`POST /guardrails/${guardrail}/assignments/workspaces`, { workspace_ids: ['ml', 'web'] })
+  await manage(`POST /guardrails/${guardrail}/assignments/members`, { member_user_ids: ['ada@example.com'] })
+  const found = await rows(`/guardrails/assignments/workspaces?subject=${ml}`)
+  t.same(
+    found.map(({ guardrail_id: id, workspace_id: workspace }) => [id, workspace]),
+    [[guardrail, ml]],
+  )
+  t.equal((await rows('/guardrails/assignments/members?subject=Ada@example.com')).length, 1)
+  t.same(await rows('/guardrails/assignments/members?subject=constructor'), [])
+  t.equal((await rows(`/guardrails/${guardrail}/assignments/workspaces`)).length, 2)
+})
+
 t.test('wrong filters are refused by name', async (t) => {
   const { manage } = await start(t)
   for (const [path, field] of [

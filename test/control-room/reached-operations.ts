@@ -31,6 +31,12 @@ export const REACHED_OPERATIONS: ReadonlyMap<string, Reached> = new Map<string, 
       ...[`PUT /v1/${kind}/{id}/budgets/{interval}`, `DELETE /v1/${kind}/{id}/budgets/{interval}`],
     ]),
   ),
+  ...['organizations', 'workspaces'].flatMap((kind) =>
+    pages('teams', [
+      `GET /v1/guardrails/assignments/${kind}`,
+      ...[`POST /v1/guardrails/{id}/assignments/${kind}`, `POST /v1/guardrails/{id}/assignments/${kind}/remove`],
+    ]),
+  ),
   ...pages('policy', ['GET /v1/configuration', 'POST /v1/configuration/check', 'POST /v1/configuration/rehearse']),
   ...pages('guardrails', ['GET /v1/guardrails', 'GET /v1/guardrails/assignments/keys', 'POST /v1/guardrails/test']),
   ...pages('ledger', ['GET /v1/ledger/entries', 'POST /v1/ledger/entries']),
@@ -45,6 +51,7 @@ export const REACHED_OPERATIONS: ReadonlyMap<string, Reached> = new Map<string, 
   ...without('another operation shows the same, with more beside it', [
     ...['GET /v1/models/count', 'GET /v1/model/{author}/{slug}', 'GET /v1/models/{author}/{slug}', 'GET /v1/generation', 'GET /v1/credits'],
     ...['GET /v1/guardrails/{id}', 'GET /v1/guardrails/{id}/assignments/keys', 'GET /v1/events/{id}', 'GET /v1/events/deliveries'],
+    ...['GET /v1/guardrails/{id}/assignments/workspaces', 'GET /v1/guardrails/{id}/assignments/organizations'],
     ...['organizations', 'workspaces', 'members'].flatMap((kind) => [
       `GET /v1/${kind}/{id}/budgets`,
       `GET /v1/${kind}/{id}/budgets/{interval}`,
@@ -63,10 +70,8 @@ export const REACHED_OPERATIONS: ReadonlyMap<string, Reached> = new Map<string, 
   ...without('no page yet: guardrails are made and assigned over the API and the command line', [
     ...['POST /v1/guardrails', 'PATCH /v1/guardrails/{id}', 'DELETE /v1/guardrails/{id}'],
     ...['POST /v1/guardrails/{id}/assignments/keys', 'POST /v1/guardrails/{id}/assignments/keys/remove'],
-    ...['members', 'workspaces', 'organizations'].flatMap((kind) => [
-      ...[`GET /v1/guardrails/assignments/${kind}`, `GET /v1/guardrails/{id}/assignments/${kind}`],
-      ...[`POST /v1/guardrails/{id}/assignments/${kind}`, `POST /v1/guardrails/{id}/assignments/${kind}/remove`],
-    ]),
+    ...['GET /v1/guardrails/assignments/members', 'GET /v1/guardrails/{id}/assignments/members'],
+    ...['POST /v1/guardrails/{id}/assignments/members', 'POST /v1/guardrails/{id}/assignments/members/remove'],
   ]),
   ...without('keys come from another gateway in a file of many: the API and the command line take that', ['POST /v1/keys/import']),
   ...without('no page yet: sessions are listed over the API and the command line', ['GET /v1/sessions']),

@@ -117,6 +117,18 @@ t.test('teams', { skip: noBrowser, timeout: LIMIT }, async (t) => {
     t.same(await axeProblems(page), [])
     await picture(page, 'teams-workspace-1440')
 
+    await call('POST', '/v1/guardrails', { name: 'cheap models', allowed_models: ['sim/echo'] })
+    await page.reload()
+    await press(page, 'Assign a guardrail')
+    await page.getByRole('dialog').getByLabel('Guardrail', { exact: true }).selectOption('cheap models')
+    t.same(await axeProblems(page), [])
+    await press(page, 'Assign it')
+    await page.getByText('cheap models holds for every request below it').waitFor()
+    await press(page, 'Assign another guardrail')
+    await page.getByRole('dialog').getByLabel('Guardrail', { exact: true }).selectOption('')
+    await press(page, 'Assign it')
+    await page.getByText('None is assigned').waitFor()
+
     await page.getByRole('link', { name: 'All teams' }).click()
     const row = tableRows(page, 'Workspaces').filter({ hasText: 'Learning' })
     await row.getByText('Month:').waitFor()
@@ -205,7 +217,15 @@ t.test('teams', { skip: noBrowser, timeout: LIMIT }, async (t) => {
     const { page, context, complaints } = await room.open({ key: VIEWER, width: 390 })
     await page.goto('/control-room/teams/workspace/many')
     await page.getByText('1 to 25 of 10,000').waitFor()
-    const controls = ['Change', 'Disable', 'Delete', 'Add members', 'Set the limit: Day', 'Remove person-00000@example.com']
+    const controls = [
+      'Assign a guardrail',
+      'Change',
+      'Disable',
+      'Delete',
+      'Add members',
+      'Set the limit: Day',
+      'Remove person-00000@example.com',
+    ]
     await every(t, 'every control', async (t) => {
       for (const name of controls) {
         const control = page.getByRole('button', { name, exact: true })

@@ -13,6 +13,7 @@ import { useControl, useRight } from '../rights.ts'
 import { navigate, pathTo } from '../router.ts'
 import { CHANGE_COLUMNS } from './changes.tsx'
 import { EditLevel } from './teams-forms.tsx'
+import { LevelGuardrail } from './teams-guardrail.tsx'
 import { KeysBelow } from './teams-keys.tsx'
 import { KINDS, type Kind, type Level, levelName, levelWord } from './teams-levels.ts'
 import { Limits } from './teams-limits.tsx'
@@ -56,6 +57,7 @@ export function OneLevel({ kind, id }: { kind: Kind; id: string }) {
         <About level={level} />
       </Section>
       {kind === 'organization' && <Workspaces organization={level.id} />}
+      {kind !== 'member' && <LevelGuardrail kind={kind} level={level} />}
       {kind !== 'member' && <Members kind={kind} level={level} />}
       {kind !== 'organization' && <KeysBelow place={kind === 'member' ? { member_id: level.id } : { workspace_id: level.id }} />}
       {seesChanges && <LevelChanges level={level} />}
