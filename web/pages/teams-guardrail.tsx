@@ -113,10 +113,10 @@ function GuardrailForm({ kind, level, held, heldName, options, onClose, onDone }
     setError(undefined)
     const plural = list.slice(list.lastIndexOf('/') + 1)
     const body = { [field]: [level.id] }
+    const address = (id: string): string => ['/v1/guardrails', encodeURIComponent(id), 'assignments', plural].join('/')
     try {
-      if (chosen !== '') await call(`/v1/guardrails/${encodeURIComponent(chosen)}/assignments/${plural}`, { method: 'POST', body })
-      else if (held !== undefined)
-        await call(`/v1/guardrails/${encodeURIComponent(held)}/assignments/${plural}/remove`, { method: 'POST', body })
+      if (chosen !== '') await call(address(chosen), { method: 'POST', body })
+      else if (held !== undefined) await call(`${address(held)}/remove`, { method: 'POST', body })
       toast(chosen === '' ? `${levelName(level)} has no guardrail of its own` : `The guardrail holds for ${levelName(level)}`)
       onDone()
     } catch (thrown) {
