@@ -167,6 +167,7 @@ export type BudgetsReply = {
 readonly data: readonly ({
 readonly name: string
 readonly kind: Word<'budget' | 'organization' | 'workspace' | 'member'>
+readonly level_id: string | null
 readonly is_defined: boolean
 readonly parent: string | null
 readonly children: readonly (string)[]
@@ -185,6 +186,163 @@ readonly hash: string
 readonly name: string
 })[]
 })[]
+}
+
+export type OrganizationsReply = {
+readonly data: readonly ({
+readonly id: string
+readonly name: string
+readonly slug: string
+readonly description: string | null
+readonly disabled: boolean
+readonly rate_limits: {
+readonly requests: number | null
+readonly tokens: number | null
+readonly streams: number | null
+}
+readonly include_byok_in_budgets: boolean
+readonly created_at: string
+readonly updated_at: string | null
+readonly created_by: string | null
+readonly member_count?: number
+readonly workspace_count?: number
+readonly key_count?: number
+})[]
+readonly total_count: number
+}
+
+export type OneOrganizationReply = {
+readonly data: {
+readonly id: string
+readonly name: string
+readonly slug: string
+readonly description: string | null
+readonly disabled: boolean
+readonly rate_limits: {
+readonly requests: number | null
+readonly tokens: number | null
+readonly streams: number | null
+}
+readonly include_byok_in_budgets: boolean
+readonly created_at: string
+readonly updated_at: string | null
+readonly created_by: string | null
+readonly member_count?: number
+readonly workspace_count?: number
+readonly key_count?: number
+}
+}
+
+export type WorkspacesReply = {
+readonly data: readonly ({
+readonly id: string
+readonly name: string
+readonly slug: string
+readonly description: string | null
+readonly disabled: boolean
+readonly rate_limits: {
+readonly requests: number | null
+readonly tokens: number | null
+readonly streams: number | null
+}
+readonly include_byok_in_budgets: boolean
+readonly created_at: string
+readonly updated_at: string | null
+readonly created_by: string | null
+readonly member_count?: number
+readonly workspace_count?: number
+readonly key_count?: number
+readonly organization_id: string
+readonly default_guardrail_id: string
+readonly default_text_model: string | null
+readonly default_provider_sort: Word<'price' | 'throughput' | 'latency' | 'exacto' | 'least_busy'> | null
+readonly default_image_model: null
+readonly is_observability_io_logging_enabled: false
+readonly is_observability_broadcast_enabled: false
+readonly is_data_discount_logging_enabled: false
+readonly io_logging_sampling_rate: 1
+readonly io_logging_api_key_ids: null
+})[]
+readonly total_count: number
+}
+
+export type OneWorkspaceReply = {
+readonly data: {
+readonly id: string
+readonly name: string
+readonly slug: string
+readonly description: string | null
+readonly disabled: boolean
+readonly rate_limits: {
+readonly requests: number | null
+readonly tokens: number | null
+readonly streams: number | null
+}
+readonly include_byok_in_budgets: boolean
+readonly created_at: string
+readonly updated_at: string | null
+readonly created_by: string | null
+readonly member_count?: number
+readonly workspace_count?: number
+readonly key_count?: number
+readonly organization_id: string
+readonly default_guardrail_id: string
+readonly default_text_model: string | null
+readonly default_provider_sort: Word<'price' | 'throughput' | 'latency' | 'exacto' | 'least_busy'> | null
+readonly default_image_model: null
+readonly is_observability_io_logging_enabled: false
+readonly is_observability_broadcast_enabled: false
+readonly is_data_discount_logging_enabled: false
+readonly io_logging_sampling_rate: 1
+readonly io_logging_api_key_ids: null
+}
+}
+
+export type MembersReply = {
+readonly data: readonly ({
+readonly id: string
+readonly user_id: string
+readonly name: string
+readonly role: Word<'admin' | 'member' | 'viewer' | 'billing' | 'owner'>
+readonly is_service_account: boolean
+readonly workspace_id: string | null
+readonly organization_id: string | null
+readonly description: string | null
+readonly disabled: boolean
+readonly rate_limits: {
+readonly requests: number | null
+readonly tokens: number | null
+readonly streams: number | null
+}
+readonly include_byok_in_budgets: boolean
+readonly created_at: string
+readonly updated_at: string | null
+readonly created_by: string | null
+})[]
+readonly total_count: number
+}
+
+export type OneMemberReply = {
+readonly data: {
+readonly id: string
+readonly user_id: string
+readonly name: string
+readonly role: Word<'admin' | 'member' | 'viewer' | 'billing' | 'owner'>
+readonly is_service_account: boolean
+readonly workspace_id: string | null
+readonly organization_id: string | null
+readonly description: string | null
+readonly disabled: boolean
+readonly rate_limits: {
+readonly requests: number | null
+readonly tokens: number | null
+readonly streams: number | null
+}
+readonly include_byok_in_budgets: boolean
+readonly created_at: string
+readonly updated_at: string | null
+readonly created_by: string | null
+}
 }
 
 export type ActivityReply = {
@@ -496,6 +654,28 @@ readonly guardrail_id: string
 readonly key_hash: string
 readonly key_name: string
 readonly key_label: string
+readonly assigned_by: string | null
+readonly created_at: string
+})[]
+readonly total_count: number
+}
+
+export type WorkspaceAssignmentsReply = {
+readonly data: readonly ({
+readonly id: string
+readonly guardrail_id: string
+readonly workspace_id: string
+readonly assigned_by: string | null
+readonly created_at: string
+})[]
+readonly total_count: number
+}
+
+export type OrganizationAssignmentsReply = {
+readonly data: readonly ({
+readonly id: string
+readonly guardrail_id: string
+readonly organization_id: string
 readonly assigned_by: string | null
 readonly created_at: string
 })[]

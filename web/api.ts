@@ -19,7 +19,7 @@ export class ApiError extends Error {
 }
 
 export interface Call {
-  readonly method?: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>
   /** Sent as JSON. */
   readonly body?: unknown

@@ -53,6 +53,13 @@ export const ROUTES: readonly Route[] = [
     load: () => import('./pages/keys.tsx'),
   },
   {
+    name: 'teams',
+    title: 'Teams',
+    icon: 'M7 9.5a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM2 16.5c0-3 2.2-4.5 5-4.5s5 1.5 5 4.5M13 4a2.8 2.8 0 0 1 0 5.3M14.5 12.3c2.2.5 3.5 1.9 3.5 4.2',
+    reads: 'GET /v1/workspaces',
+    load: () => import('./pages/teams.tsx'),
+  },
+  {
     name: 'policy',
     title: 'Policy',
     icon: 'M5 2.5h7l3.5 3.5v11.5H5zM12 2.5V6h3.5M8 10h5M8 13.5h5',

@@ -36,7 +36,7 @@ const CLOSED = { additionalProperties: false } as const
 export const checkMakingByok = checker(
   Type.Object(
     {
-      provider: Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$', expected: 'the name of a provider' }),
+      provider: Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$', description: 'the name of a provider' }),
       key,
       ...shared,
       workspace_id: Type.Optional(Type.String()),

@@ -6,26 +6,30 @@ import { personName } from '../core/levels.ts'
 import type { AssignmentKind, GuardrailSnapshot } from '../store/guardrails.ts'
 import { checkKeyHashes, checkMembers, checkOrganizations, checkWorkspaces } from './guardrail-body.ts'
 import { type GuardrailSource, keyAssignments, levelAssignments, memberAssignments } from './guardrail-entry.ts'
-import { noGuardrail, pageBy, refuseWritten } from './guardrails.ts'
+import { noGuardrail, PAGING, pageBy, refuseWritten } from './guardrails.ts'
 import { allKeys } from './key-entry.ts'
 import type { ChangeSource } from './origin.ts'
+import { shortText } from './parameters.ts'
 import { type ApiReply, ok } from './reply.ts'
 
 export type Assigned = AssignmentKind | 'organization'
 
-/** Members of bodies, and words for what they name. */
+const ofSubject = shortText('subject', 'Only those of this key (its hash), member, workspace or organization (its id).', 256)
+export const ASSIGNMENTS_QUERY = [...PAGING, ofSubject]
+
+/** Members of bodies and of entries, and words for what they name. */
 const FIELDS = {
-  key: { field: 'key_hashes', noun: 'key', check: checkKeyHashes },
-  member: { field: 'member_user_ids', noun: 'member', check: checkMembers },
-  workspace: { field: 'workspace_ids', noun: 'workspace', check: checkWorkspaces },
-  organization: { field: 'organization_ids', noun: 'organization', check: checkOrganizations },
+  key: { field: 'key_hashes', entry: 'key_hash', noun: 'key', check: checkKeyHashes },
+  member: { field: 'member_user_ids', entry: 'user_id', noun: 'member', check: checkMembers },
+  workspace: { field: 'workspace_ids', entry: 'workspace_id', noun: 'workspace', check: checkWorkspaces },
+  organization: { field: 'organization_ids', entry: 'organization_id', noun: 'organization', check: checkOrganizations },
 } as const
 
 /** In the store, organizations stand with workspaces: see `Assignment`. */
 const storedKind = (kind: Assigned): AssignmentKind => (kind === 'organization' ? 'workspace' : kind)
 
 /**
- * @param id of a guardrail; undefined: of all. @param query with `offset` and `limit`.
+ * @param id of a guardrail; undefined: of all. @param query with `ASSIGNMENTS_QUERY`.
  * @throws Fault 400 naming the query parameter, 404.
  */
 export async function listAssignments(
@@ -35,11 +39,15 @@ export async function listAssignments(
   source: GuardrailSource,
 ): Promise<ApiReply> {
   const page = pageBy(query)
+  const subject = ofSubject.read(query)?.toLowerCase()
   const stored = await source.guardrails.all()
   if (id !== undefined && ![...stored.guardrails.map((each) => each.id), ...source.written.map(({ name }) => name)].includes(id))
     throw noGuardrail()
   const entries = await assignmentEntries(kind, stored, source)
-  return page(id === undefined ? entries : entries.filter((entry) => entry.guardrail_id === id))
+  const { entry: named } = FIELDS[kind]
+  return page(
+    entries.filter((entry) => (id === undefined || entry.guardrail_id === id) && (subject === undefined || entry[named] === subject)),
+  )
 }
 
 async function assignmentEntries(kind: Assigned, stored: GuardrailSnapshot, source: GuardrailSource): Promise<JsonObject[]> {

@@ -33,6 +33,7 @@ const search = shortText(
 )
 const parent = shortText('parent', 'Only keys that draw on this shared budget.', MAX_TEXT_LENGTH)
 const workspace = shortText('workspace_id', 'Only keys of this workspace, by its id or slug; without it those of all.', 64)
+const member = shortText('member_id', 'Only keys of this member, by its id.', 64)
 const user = shortText('creator_user_id', 'Only keys made for this user.', MAX_TEXT_LENGTH)
 const state = choice(
   'state',
@@ -53,7 +54,7 @@ const rows = integer('limit', 'Keys per page at most; 1000 without it.', { least
 const withForecast = flag('include_forecast', 'Adds to each key with a limit how long that lasts; of CSV it changes nothing.')
 const withTotals = flag('include_totals', 'Adds `totals`: figures of all keys together, whatever the filters are.')
 export const KEYS_QUERY: readonly DescribedParameter[] = [
-  ...[search, parent, workspace, user, state, withDisabled, sortBy, order, skipped, position, rows, withForecast, withTotals],
+  ...[search, parent, workspace, member, user, state, withDisabled, sortBy, order, skipped, position, rows, withForecast, withTotals],
 ]
 
 type Key = ApiKey | StoredKey
@@ -77,7 +78,7 @@ interface FoundKeys {
 /** The same without forecasts. @throws Fault 400 naming the query parameter. */
 export async function findKeys(query: URLSearchParams, source: KeySource): Promise<FoundKeys> {
   const wanted = parseKeysQuery(query)
-  if (query.has('workspace_id')) await source.levels?.renew()
+  if (query.has('workspace_id') || query.has('member_id')) await source.levels?.renew()
   const keys = inWorkspace(await allKeys(source), query, source)
   const needsSpending = wanted.totals || wanted.state === 'limit_reached' || SPENDING.has(wanted.sort)
   if (needsSpending) await source.credit.refresh?.([...new Set(keys.flatMap(keyAccounts))])
@@ -98,6 +99,7 @@ function inWorkspace(keys: Key[], query: URLSearchParams, { levels }: KeySource)
 interface KeysQuery {
   readonly search: string | undefined
   readonly parent: string | undefined
+  readonly member: string | undefined
   readonly user: string | undefined
   readonly state: (typeof STATES)[number] | undefined
   readonly disabled: boolean
@@ -116,6 +118,7 @@ function parseKeysQuery(query: URLSearchParams): KeysQuery {
   return {
     search: search.read(query)?.toLowerCase(),
     parent: parent.read(query),
+    member: member.read(query),
     user: user.read(query),
     state: state.read(query),
     disabled: withDisabled.read(query) ?? false,
@@ -130,6 +133,7 @@ function parseKeysQuery(query: URLSearchParams): KeysQuery {
 
 function isWanted(key: Key, wanted: KeysQuery, source: KeySource): boolean {
   if (wanted.parent !== undefined && key.parent !== wanted.parent) return false
+  if (wanted.member !== undefined && !key.levels?.members.includes(wanted.member)) return false
   if (wanted.user !== undefined && key.creator !== wanted.user) return false
   if (wanted.state !== undefined ? !isInState(key, wanted.state, source) : key.disabled && !wanted.disabled) return false
   const { search: text } = wanted

@@ -25,7 +25,7 @@ const slug = () =>
     minLength: 1,
     maxLength: MAX_SLUG_LENGTH,
     pattern: '^[a-z0-9]+(?:-[a-z0-9]+)*$',
-    expected: 'small letters and digits, in parts with a hyphen between them',
+    description: 'small letters and digits, in parts with a hyphen between them',
   })
 /** For all requests below the level together. */
 const rates = Type.Object({ requests: rate(), tokens: rate(), streams: rate() }, { additionalProperties: false })

@@ -18,13 +18,13 @@ import {
 import { BUDGET_WINDOWS } from '../core/shared-budget.ts'
 import type { LevelWritten } from '../store/levels.ts'
 import { PAGING, pageBy } from './guardrails.ts'
-import { allKeys, type KeySource, type LevelSource } from './key-entry.ts'
+import { allKeys, type KeySource, keyWorkspace, type LevelSource } from './key-entry.ts'
 import { dollarNano } from './key-fields.ts'
 import { type RankedKey, requireMemberRoles } from './key-rights.ts'
 import { addedUsers, checkLevelBudget, levelChanges, makingLevel, refuseDefaultSlug, removedUsers } from './level-body.ts'
 import { budgetEntries, budgetEntry, levelEntry, personEntry } from './level-entry.ts'
 import type { ChangeSource } from './origin.ts'
-import { shortText } from './parameters.ts'
+import { flag, shortText } from './parameters.ts'
 import { type ApiReply, ok } from './reply.ts'
 
 /** Dependencies of the management of levels. */
@@ -39,20 +39,55 @@ type Changing = LevelsSource & ChangeSource & { /** The caller. */ readonly by?:
 /** Tries of a change: each fails only because another one went through. */
 const MAX_TRIES = 100
 const MAX_ID_LENGTH = 64
+const MAX_USER_LENGTH = 256
 
 /** Levels that processes hold in memory, some 600 bytes each. */
 const MAX_LEVELS: Readonly<Record<LevelKind, number>> = { organization: 1_000, workspace: 10_000, member: 100_000 }
 
 export const ofOrganization = shortText('organization_id', 'Only those of this organization, by its id or slug.', MAX_ID_LENGTH)
-export const LEVELS_QUERY = PAGING
+const search = shortText('search', 'Only those whose name, slug or user id contains this, in either case of letters.', MAX_USER_LENGTH)
+const withCounts = flag('include_counts', 'Adds how many members, workspaces and keys in use each has.')
+export const LEVELS_QUERY = [...PAGING, search]
+export const GROUPS_QUERY = [...LEVELS_QUERY, withCounts]
 
-/** The oldest first, the default one before them. @param query with `PAGING`, of workspaces with `ofOrganization`. @throws Fault 400, 404. */
-export async function listLevels(kind: Group, query: URLSearchParams, { levels }: LevelsSource): Promise<ApiReply> {
+/** @returns those that the query searches for. @throws Fault 400 naming the query parameter. */
+function searched(levels: readonly Level[], query: URLSearchParams): readonly Level[] {
+  const wanted = search.read(query)?.toLowerCase()
+  if (wanted === undefined) return levels
+  return levels.filter(({ fields: { name, slug, userId } }) => [name, slug, userId].some((text) => text?.toLowerCase().includes(wanted)))
+}
+
+/** The oldest first, the default one before them. @param query with `GROUPS_QUERY`, of workspaces with `ofOrganization`. @throws Fault 400, 404. */
+export async function listLevels(kind: Group, query: URLSearchParams, source: LevelsSource): Promise<ApiReply> {
+  const { levels } = source
   const page = pageBy(query)
   await levels.renew()
   const named = kind === 'workspace' ? ofOrganization.read(query) : undefined
   const parent = named === undefined ? undefined : findLevel('organization', named, levels).id
-  return page(levels.tree.list(kind, parent).map((level) => levelEntry(level, levels.tree)))
+  const listed = searched(levels.tree.list(kind, parent), query)
+  const reply = page(listed.map((level) => levelEntry(level, levels.tree)))
+  return withCounts.read(query) ? ok({ ...reply.body, data: await countedEntries(reply.body.data as JsonObject[], source) }) : reply
+}
+
+/** Entries of organizations or workspaces with what is right below each; keys of an organization are those of its workspaces. */
+async function countedEntries(entries: readonly JsonObject[], source: LevelsSource): Promise<JsonObject[]> {
+  const { tree } = source.levels
+  const keys = new Map<string, number>()
+  const now = source.clock.now()
+  for (const key of (await allKeys(source)).filter(({ disabled, expiresAt }) => !disabled && (expiresAt === null || expiresAt > now))) {
+    const id = keyWorkspace(key)
+    keys.set(id, (keys.get(id) ?? 0) + 1)
+  }
+  return entries.map((entry) => {
+    const id = String(entry.id)
+    const workspaces = tree.list('workspace', id)
+    return {
+      ...entry,
+      member_count: tree.list('member', id).length,
+      workspace_count: workspaces.length,
+      key_count: [id, ...workspaces.map((each) => each.id)].reduce((sum, each) => sum + (keys.get(each) ?? 0), 0),
+    }
+  })
 }
 
 const NOUNS: Readonly<Record<LevelKind, string>> = { organization: 'organization', workspace: 'workspace', member: 'member' }
@@ -241,15 +276,15 @@ function windowIn(interval: string): LevelWindow {
   return window
 }
 
-/** Members right below it, the oldest first. @param query with `PAGING`. @throws Fault 400, 404. */
+/** Members right below it, the oldest first. @param query with `LEVELS_QUERY`. @throws Fault 400, 404. */
 export async function listMembers(kind: Group, name: string, query: URLSearchParams, { levels }: LevelsSource): Promise<ApiReply> {
   const page = pageBy(query)
   await levels.renew()
   const { id } = findLevel(kind, name, levels)
-  return page(levels.tree.list('member', id).map((level) => levelEntry(level, levels.tree)))
+  return page(searched(levels.tree.list('member', id), query).map((level) => levelEntry(level, levels.tree)))
 }
 
-/** All people and service accounts of an organization and its workspaces, each once. @param query with `PAGING`. @throws Fault 400. */
+/** All people and service accounts of an organization and its workspaces, each once. @param query with `LEVELS_QUERY`. @throws Fault 400. */
 export async function listPeople(organization: string, query: URLSearchParams, { levels }: LevelsSource): Promise<ApiReply> {
   const page = pageBy(query)
   await levels.renew()
@@ -260,7 +295,7 @@ export async function listPeople(organization: string, query: URLSearchParams, {
     const user = personName(member.fields.userId ?? '')
     if (!people.has(user)) people.set(user, member)
   }
-  return page([...people.values()].map(personEntry))
+  return page(searched([...people.values()], query).map(personEntry))
 }
 
 /** Those that are there already get the role that the body names. @throws Fault 400 naming the field, 404. */

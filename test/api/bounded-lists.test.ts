@@ -12,7 +12,11 @@ const BOSS = 'sk-router-v1-boss-0123456789abcdef'
 const WHOLE: Readonly<Record<string, string>> = {
   'GET /providers': 'the providers of the configuration',
   'GET /endpoints/zdr': 'endpoints of the configuration',
-  'GET /budgets': 'the budgets of the configuration, with 100 keys each at most',
+  'GET /budgets':
+    'the budgets of the configuration and levels with limits, with 100 keys each at most; filters name one kind, or the levels of a page',
+  'GET /organizations/{id}/budgets': 'one for each of four windows',
+  'GET /workspaces/{id}/budgets': 'one for each of four windows',
+  'GET /members/{id}/budgets': 'one for each of four windows',
   'GET /activity': 'sums of 30 days by endpoint, whatever the number of keys and requests',
   'GET /chargeback': 'a statement of one moment, refused beyond 100,000 lines',
   'GET /events/receivers': 'the receivers of the configuration',

@@ -24,7 +24,7 @@ function key(digit: string, name: string, more: object = {}): object & Record<st
     updated_at: null,
     expires_at: null,
     creator_user_id: null,
-    workspace_id: 'w',
+    workspace_id: '00000000-0000-8000-8000-000000000001',
     is_management_key: false,
     source: 'store',
     parent: null,

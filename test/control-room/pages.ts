@@ -74,6 +74,7 @@ export const PAGES: readonly TestedPage[] = [
   { name: 'models-playground', path: 'models/playground?model=sim%2Fthink', ready: shows('The same in code') },
   { name: 'keys', path: 'keys', ready: shows('reports'), replies: KEY_REPLIES },
   { name: 'keys-one', path: `keys/${digitHash('b')}`, ready: shows('Left of the limit'), replies: KEY_REPLIES },
+  { name: 'teams', path: 'teams', ready: shows('Default') },
   { name: 'policy', path: 'policy', ready: shows('In force'), replies: POLICY_REPLIES },
   { name: 'guardrails', path: 'guardrails', ready: shows('Show it'), replies: GUARDRAIL_REPLIES },
   { name: 'ledger', path: 'ledger', ready: shows('Adds up') },

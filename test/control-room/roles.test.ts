@@ -18,10 +18,10 @@ auth:
 ${ROLES.map((role) => `    - { name: ${role}, key: "${secret(role)}", role: ${role} }`).join('\n')}
 `
 
-const ALL_PAGES = ['Now', 'Usage', 'Requests', 'Models', 'Keys and budgets', 'Policy', 'Guardrails', 'Ledger', 'Events', 'Changes']
+const ALL_PAGES = ['Now', 'Usage', 'Requests', 'Models', 'Keys and budgets', 'Teams', 'Policy', 'Guardrails', 'Ledger', 'Events', 'Changes']
 const PAGES: Readonly<Record<Role, readonly string[]>> = {
   viewer: ALL_PAGES.filter((name) => name !== 'Changes'),
-  billing: ['Usage', 'Models', 'Keys and budgets', 'Ledger'],
+  billing: ['Usage', 'Models', 'Keys and budgets', 'Teams', 'Ledger'],
   admin: ALL_PAGES,
   owner: ALL_PAGES,
 }
@@ -36,6 +36,13 @@ const CONTROLS: readonly (readonly [path: (place: Place) => string, button: stri
   [({ hash }) => `keys/${hash}`, 'Correct or refund', ['billing', 'admin', 'owner']],
   [({ generation }) => `requests/${generation}`, 'Correct or refund', ['admin', 'owner']],
   [({ generation }) => `requests/${generation}`, 'Plan it', ROLES],
+  [() => 'teams', 'Create a workspace', ['admin', 'owner']],
+  [() => 'teams', 'Create an organization', ['admin', 'owner']],
+  [() => 'teams/workspace/default', 'Change', ['admin', 'owner']],
+  [() => 'teams/workspace/default', 'Disable', ['admin', 'owner']],
+  [() => 'teams/workspace/default', 'Delete', ['admin', 'owner']],
+  [() => 'teams/workspace/default', 'Add members', ['admin', 'owner']],
+  [() => 'teams/workspace/default', 'Set the limit: Day', ['admin', 'owner']],
   [() => 'ledger', 'Make them anew', ['admin', 'owner']],
   [() => 'ledger', 'Check now', ROLES],
 ]
@@ -78,7 +85,7 @@ t.test('roles', { skip: noBrowser, timeout: 280_000 }, async (t) => {
         await control.waitFor()
         const isOpen = roles.includes(role)
         // A control that is busy for a moment is enabled afterwards.
-        if (isOpen) await page.locator('button:not([disabled])', { hasText: button }).first().waitFor()
+        if (isOpen) await page.getByRole('button', { name: button, exact: true, disabled: false }).waitFor()
         else t.equal(await control.isDisabled(), true, `${path}: ${button} is disabled`)
         if (!isOpen) t.equal(await control.getAttribute('title'), `Not open to the role ${role}`, `${path}: ${button} states why`)
       }

@@ -6,11 +6,12 @@ import { Choice } from '../components/field.tsx'
 import { EmptyNote } from '../components/notes.tsx'
 import { RangeChoice } from '../components/range-choice.tsx'
 import { type Column, Table } from '../components/table.tsx'
-import { toastError } from '../components/toast.tsx'
+import { toast, toastError } from '../components/toast.tsx'
 import { Badge, PageHead, Section, Time, type Tone } from '../components/values.tsx'
 import { formatCount } from '../format.ts'
 import { useRange } from '../range.ts'
 import { useResource } from '../resource.ts'
+import { useControl } from '../rights.ts'
 import { useQuery } from '../router.ts'
 import { type Meanings, plainWord, wordMeaning } from '../words.ts'
 
@@ -71,7 +72,7 @@ export const EVENT_COLUMNS: readonly Column<Happened>[] = [
   { name: 'time', title: 'Time', cell: ({ time }) => <Time iso={time} /> },
   { name: 'what', title: 'What', cell: ({ type }) => <WhatHappened type={type} /> },
   { name: 'facts', title: 'Facts', cell: ({ data }) => <Facts data={data} /> },
-  { name: 'sent', title: 'Sent to', cell: ({ deliveries }) => <Deliveries deliveries={deliveries ?? []} /> },
+  { name: 'sent', title: 'Sent to', cell: (event) => <Deliveries event={event} /> },
 ]
 
 const DELIVERED: Meanings<Delivery['state'], readonly [tone: Tone, text: string]> = {
@@ -81,7 +82,7 @@ const DELIVERED: Meanings<Delivery['state'], readonly [tone: Tone, text: string]
 }
 
 /** State of the event at each receiver. */
-function Deliveries({ deliveries }: { deliveries: readonly Delivery[] }) {
+function Deliveries({ event: { id, deliveries = [] } }: { event: Happened }) {
   if (deliveries.length === 0) return <span class="quiet">no receiver</span>
   return (
     <ul class="event-facts">
@@ -95,6 +96,7 @@ function Deliveries({ deliveries }: { deliveries: readonly Delivery[] }) {
               {status !== null && `, status ${status}`}
               {problem !== null && `: ${problem}`}
             </span>
+            {state === 'dead' && <SendAgain id={id} receiver={receiver} />}
           </li>
         )
       })}
@@ -102,17 +104,52 @@ function Deliveries({ deliveries }: { deliveries: readonly Delivery[] }) {
   )
 }
 
-const RECEIVER_COLUMNS: readonly Column<Receiver>[] = [
+/** For one receiver that has given up an event. */
+function SendAgain({ id, receiver }: { id: string; receiver: string }) {
+  const [isSent, setSent] = useState(false)
+  const send = useControl('POST /v1/events/{id}/redeliver', isSent)
+  const again = (): Promise<void> => {
+    setSent(true)
+    return call(`/v1/events/${id}/redeliver`, { method: 'POST', body: { receiver } }).then(
+      () => toast(`The event is sent to ${receiver} again`),
+      (error: unknown) => {
+        setSent(false)
+        toastError(error)
+      },
+    )
+  }
+  return (
+    <button type="button" class="button small" aria-label={`Send again to ${receiver}`} onClick={again} {...send}>
+      {isSent ? 'On its way' : 'Send again'}
+    </button>
+  )
+}
+
+function Enable({ name, onDone }: { name: string; onDone: () => void }) {
+  const enable = useControl('POST /v1/events/receivers/{name}/enable')
+  const take = (): Promise<void> =>
+    call(`/v1/events/receivers/${encodeURIComponent(name)}/enable`, { method: 'POST' }).then(() => {
+      toast(`${name} takes events again`)
+      onDone()
+    }, toastError)
+  return (
+    <button type="button" class="button small" aria-label={`Enable ${name}`} onClick={take} {...enable}>
+      Enable
+    </button>
+  )
+}
+
+const receiverColumns = (onEnabled: () => void): readonly Column<Receiver>[] => [
   { name: 'name', title: 'Receiver', cell: ({ name }) => name },
   {
     name: 'state',
     title: 'State',
-    cell: ({ disabled_at: at, dead }) =>
+    cell: ({ name, disabled_at: at, dead }) =>
       at === null ? (
         <Badge tone={dead > 0 ? 'warn' : 'good'}>{dead > 0 ? 'Some not delivered' : 'Takes events'}</Badge>
       ) : (
         <>
-          <Badge tone="bad">Disabled</Badge> since <Time iso={at} />
+          <Badge tone="bad">Disabled</Badge> since <Time iso={at} /> <Enable name={name} onDone={onEnabled} />
         </>
       ),
   },
@@ -174,7 +211,7 @@ export default function EventsPage() {
           onRetry={receivers.reload}
           rowKey={({ name }) => name}
           empty={<EmptyNote title="No receiver">Events are sent to the receivers of the configuration.</EmptyNote>}
-          columns={RECEIVER_COLUMNS}
+          columns={receiverColumns(receivers.reload)}
         />
       </Section>
     </>

@@ -1,5 +1,4 @@
-/** Dialogs of keys: make or change one, see a new secret once, and confirm by the name of the key. */
-import type { ComponentChildren } from 'preact'
+/** Dialogs of keys: make or change one, and see a new secret once. */
 import { useEffect, useState } from 'preact/hooks'
 import { call } from '../api.ts'
 import type { Key, MadeKeyReply, OneKeyReply } from '../api-types.ts'
@@ -7,6 +6,7 @@ import { Dialog } from '../components/dialog.tsx'
 import { Choice, Field, FormError } from '../components/field.tsx'
 import { toast } from '../components/toast.tsx'
 import { useRole } from '../rights.ts'
+import { PlaceFields } from './keys-place.tsx'
 import { ParentChoice } from './keys-shared.tsx'
 
 type Role = NonNullable<Key['role']>
@@ -21,7 +21,7 @@ const ROLES: readonly { readonly role: Role; readonly text: string; readonly isL
 ]
 
 /** Those of a key that is made stand last. */
-const FIELDS = ['name', 'limit', 'limit_reset', 'parent', 'expires_at', 'creator_user_id', 'role']
+const FIELDS = ['name', 'limit', 'limit_reset', 'parent', 'workspace_id', 'member_id', 'expires_at', 'creator_user_id', 'role']
 
 export interface EditKeyProps {
   /** The key that is changed; absent: one is made. */
@@ -99,13 +99,22 @@ function KeyForm({ key_, onClose, onDone }: EditKeyProps) {
         hint="At 00:00 UTC."
       />
       <ParentChoice parent={key_?.parent ?? null} value={values.parent ?? ''} error={error} onChange={set('parent')} />
+      {!key_?.parent_hash && (
+        <PlaceFields
+          key_={key_}
+          workspace={values.workspace_id}
+          member={values.member_id}
+          error={error}
+          onChange={(place) => setValues((last) => ({ ...last, ...place }))}
+        />
+      )}
       {!key_ && (
         <>
           <Field {...field('expires_at')} label="Expires" type="datetime-local" hint="In your local time. Empty: never." />
           <Field {...field('creator_user_id')} label="Made for" hint="A user or a team, if you like. It is found again in activity." />
         </>
       )}
-      <FormError error={error} fields={key_ ? FIELDS.slice(0, 4) : FIELDS} />
+      <FormError error={error} fields={key_ ? FIELDS.slice(0, 6) : FIELDS} />
       <p class="actions">
         <button type="submit" class="button primary" disabled={isBusy}>
           {isBusy ? 'Sending…' : key_ ? 'Change it' : 'Create it'}
@@ -120,7 +129,13 @@ function KeyForm({ key_, onClose, onDone }: EditKeyProps) {
 
 function formBody(values: Readonly<Record<string, string>>, isChange: boolean): object {
   const { name, role, limit, limit_reset: reset, parent, expires_at: expires, creator_user_id: creator } = values
-  const body = { name, limit: limit ? Number(limit) : null, limit_reset: reset || null, parent: parent || null }
+  const { workspace_id: workspace, member_id: member } = values
+  const body = {
+    ...{ name, limit: limit ? Number(limit) : null, limit_reset: reset || null, parent: parent || null },
+    // A place that the visitor has not touched stays as it is.
+    ...(workspace !== undefined && { workspace_id: workspace.trim() || null }),
+    ...(member !== undefined && { member_id: member.trim() || null }),
+  }
   if (isChange) return body
   return { ...body, role, expires_at: expires ? new Date(expires).toISOString() : null, creator_user_id: creator || null }
 }
@@ -152,55 +167,5 @@ export function SecretShown({ shown, onClose }: { shown: { name: string; secret:
         </p>
       </div>
     </Dialog>
-  )
-}
-
-export interface NamedDialogProps {
-  readonly title: string
-  /** Text that has to be typed. */
-  readonly name: string
-  readonly verb: string
-  readonly isOpen: boolean
-  readonly onClose: () => void
-  readonly act: () => Promise<void>
-  readonly children: ComponentChildren
-  /** Fields above that of the name. */
-  readonly fields?: ComponentChildren
-}
-
-/** For what cannot be undone: the name is typed first. */
-export function NamedDialog(props: NamedDialogProps) {
-  return (
-    <Dialog title={props.title} isOpen={props.isOpen} onClose={props.onClose}>
-      <NamedForm {...props} />
-    </Dialog>
-  )
-}
-
-function NamedForm({ name, verb, onClose, act, children, fields }: NamedDialogProps) {
-  const [typed, setTyped] = useState('')
-  const [error, setError] = useState<Error>()
-  const [isBusy, setBusy] = useState(false)
-  const send = async (event: Event): Promise<void> => {
-    event.preventDefault()
-    setBusy(true)
-    await act().catch(setError)
-    setBusy(false)
-  }
-  return (
-    <form class="form" onSubmit={send}>
-      <p>{children}</p>
-      {fields}
-      <Field name="typed" label={`Type the name of the key: ${name}`} value={typed} onInput={setTyped} autocomplete="off" />
-      <FormError error={error} fields={[]} />
-      <p class="actions">
-        <button type="submit" class="button danger" disabled={isBusy || typed !== name}>
-          {isBusy ? 'Sending…' : verb}
-        </button>
-        <button type="button" class="button" onClick={onClose}>
-          Cancel
-        </button>
-      </p>
-    </form>
   )
 }

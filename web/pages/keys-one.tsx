@@ -5,6 +5,7 @@ import type { Key, KeyBudgetReply, MadeKeyReply, OneKeyReply } from '../api-type
 import { Chart } from '../components/chart.tsx'
 import type { Series } from '../components/chart-canvas.ts'
 import { Choice } from '../components/field.tsx'
+import { NamedDialog } from '../components/named-dialog.tsx'
 import { EmptyNote, ErrorNote, Loading } from '../components/notes.tsx'
 import { toast, toastError } from '../components/toast.tsx'
 import { Badge, Figure, Figures, PageHead, Section, Time } from '../components/values.tsx'
@@ -15,7 +16,8 @@ import { navigate, pathTo } from '../router.ts'
 import { Access } from './keys-access.tsx'
 import { burnDown } from './keys-budget.ts'
 import { KeyChanges } from './keys-changes.tsx'
-import { EditKey, NamedDialog } from './keys-forms.tsx'
+import { EditKey } from './keys-forms.tsx'
+import { KeyPlace } from './keys-place.tsx'
 import { ParentKey } from './keys-shared.tsx'
 import { Spending } from './keys-spending.tsx'
 import { eachText, ForecastText, type KeysProps, Limit, State, showChange, sourceText } from './keys-state.tsx'
@@ -135,6 +137,7 @@ function About({ key_: key }: { key_: Key }) {
           </dd>
         </>
       )}
+      <KeyPlace key_={key} />
       <dt>Made</dt>
       <dd>{key.source === 'configuration' ? 'In the configuration file' : <Time iso={key.created_at} />}</dd>
       <dt>Expires</dt>
@@ -274,6 +277,7 @@ function Actions({ key_: key, onChanged, onSecret }: ActionsProps) {
       />
       <NamedDialog
         title="Replace the secret"
+        noun="key"
         name={key.name}
         verb="Replace it"
         isOpen={question === 'rotate'}
@@ -286,10 +290,26 @@ function Actions({ key_: key, onChanged, onSecret }: ActionsProps) {
         After that time the old secret is refused, and so are keys that this key issued to applications. A secret that was replaced before
         is refused at once. Limit, spending and history stay.
       </NamedDialog>
-      <NamedDialog title="End the old secret" name={key.name} verb="End it" isOpen={question === 'end'} onClose={close} act={endOld}>
+      <NamedDialog
+        title="End the old secret"
+        noun="key"
+        name={key.name}
+        verb="End it"
+        isOpen={question === 'end'}
+        onClose={close}
+        act={endOld}
+      >
         The secret before the last one is refused from that moment on, and so are keys that it issued to applications.
       </NamedDialog>
-      <NamedDialog title="Delete the key" name={key.name} verb="Delete it" isOpen={question === 'delete'} onClose={close} act={remove}>
+      <NamedDialog
+        title="Delete the key"
+        noun="key"
+        name={key.name}
+        verb="Delete it"
+        isOpen={question === 'delete'}
+        onClose={close}
+        act={remove}
+      >
         Requests with it are refused from that moment on; its files and the keys that it issued go with it. What it has spent stays in the
         ledger. This cannot be undone.
       </NamedDialog>

@@ -15,7 +15,7 @@ type Window = Budget['windows'][number]
 const WINDOWS: Meanings<Window['window'], string> = { daily: 'Day', weekly: 'Week', monthly: 'Month', lifetime: 'In all' }
 
 export function useBudgets(inputs: readonly (string | number)[] = []): Resource<BudgetsReply> {
-  return useResource<BudgetsReply>((signal) => call('/v1/budgets', { signal }), inputs)
+  return useResource<BudgetsReply>((signal) => call('/v1/budgets', { query: { kind: 'budget' }, signal }), inputs)
 }
 
 interface Row extends Window {

@@ -4,6 +4,7 @@ import { apiAddress, call } from '../api.ts'
 import type { Key, KeysReply } from '../api-types.ts'
 import { Checkbox, Field } from '../components/field.tsx'
 import { EmptyNote, ErrorNote } from '../components/notes.tsx'
+import { firstShown, PAGE, PageTurns } from '../components/page-turns.tsx'
 import { type Column, Table } from '../components/table.tsx'
 import { DownloadLink, Figure, Figures, Money, PageHead, Section, Time } from '../components/values.tsx'
 import { formatCount, formatShare, formatUsd } from '../format.ts'
@@ -17,9 +18,6 @@ import { OneKey } from './keys-one.tsx'
 import { SharedBudgets } from './keys-shared.tsx'
 import { Spending } from './keys-spending.tsx'
 import { ForecastText, type KeysProps, Limit, NEAR, State, showChange, sourceText } from './keys-state.tsx'
-
-/** Keys of a page: what all of them spent stands below. */
-const PAGE = 25
 
 /** Orders that the API has, by the columns of the table. */
 const SORTS = { name: 'name', limit: 'limit_used', month: 'usage_monthly', usage: 'usage', expires: 'expires_at' } as const
@@ -36,8 +34,6 @@ function listQuery({ search, unused, parent, sort, order, from }: Readonly<Recor
     ...{ offset: firstShown(from), limit: PAGE, include_forecast: true },
   }
 }
-
-const firstShown = (from: string | undefined): number => (/^\d{1,9}$/.test(from ?? '') ? Number(from) : 0)
 
 export default function KeysPage({ rest }: PageProps) {
   const [query] = useQuery()
@@ -153,29 +149,13 @@ function List({ keys: { data, error, reload } }: Pick<KeysProps, 'keys'>) {
         {...(isSort(sort) && { sorting: { column: sort, descending: order !== 'asc' } })}
         onSort={({ column, descending }) => filter({ sort: column, order: descending ? undefined : 'asc' })}
       />
-      <Pages total={data?.total_count ?? 0} />
+      <PageTurns
+        label="Pages of keys"
+        from={firstShown(query.from)}
+        total={data?.total_count ?? 0}
+        onTurn={(from) => set({ from: from > 0 ? String(from) : undefined }, false)}
+      />
     </>
-  )
-}
-
-/** The way to the other pages of the list, where it has some. */
-function Pages({ total }: { total: number }) {
-  const [query, set] = useQuery()
-  const from = firstShown(query.from)
-  if (total <= PAGE && from === 0) return null
-  const turn = (to: number) => () => set({ from: to > 0 ? String(to) : undefined }, false)
-  return (
-    <nav class="actions keys-pages" aria-label="Pages of keys">
-      <button type="button" class="button" disabled={from === 0} onClick={turn(Math.max(0, from - PAGE))}>
-        Previous page
-      </button>
-      <span class="number">
-        {formatCount(Math.min(from + 1, total))} to {formatCount(Math.min(from + PAGE, total))} of {formatCount(total)}
-      </span>
-      <button type="button" class="button" disabled={from + PAGE >= total} onClick={turn(from + PAGE)}>
-        Next page
-      </button>
-    </nav>
   )
 }
 

@@ -2,14 +2,15 @@
 
 import { Type } from 'typebox'
 import { BUDGET_WINDOWS } from '../../core/shared-budget.ts'
-import { listBudgets } from '../budgets.ts'
+import { BUDGET_KINDS, BUDGETS_QUERY, listBudgets } from '../budgets.ts'
 import { type Operation, operation } from '../operation.ts'
 import { amount, count, data, maybe, text } from '../schemas.ts'
 
 const budget = Type.Object(
   {
     name: text('As keys and other budgets name it in `parent`; of an organization, workspace or member that word, a colon and its name.'),
-    kind: Type.Enum(['budget', 'organization', 'workspace', 'member']),
+    kind: Type.Enum([...BUDGET_KINDS]),
+    level_id: maybe(Type.String({ description: 'Id of the organization, workspace or member; null for a budget of the configuration.' })),
     is_defined: Type.Boolean({ description: 'False where the configuration has no such budget any more: its keys have nothing to spend.' }),
     parent: maybe(Type.String({ description: 'The budget above it: what it spends counts there as well.' })),
     children: Type.Array(Type.String(), { description: 'The budgets right below it.' }),
@@ -43,7 +44,9 @@ export const budgetOperations: readonly Operation[] = [
     summary: 'List shared budgets',
     description:
       'Budgets that several keys spend together. The configuration file defines them; keys name one as their `parent`, and so do budgets below others. Organizations, workspaces and members with limits stand behind them.',
+    parameters: BUDGETS_QUERY,
     reply: { description: 'Budgets.', schema: data(Type.Array(budget)) },
-    handle: (_call, source) => listBudgets(source),
+    faults: ['bad_request'],
+    handle: ({ query }, source) => listBudgets(source, query),
   }),
 ]

@@ -3,7 +3,7 @@ import { type TSchema, Type } from 'typebox'
 import type { JsonObject } from '../../core/json.ts'
 import { FIELD_NOTES, SHOWN_FIELDS } from '../../guardrails/settings/fields.ts'
 import { ACTIONS } from '../../guardrails/settings/recognisers.ts'
-import { assign, listAssignments, unassign } from '../guardrail-assignments.ts'
+import { ASSIGNMENTS_QUERY, assign, listAssignments, unassign } from '../guardrail-assignments.ts'
 import {
   checkGuardrailChanges,
   checkKeyHashes,
@@ -120,7 +120,7 @@ function assignments(plural: keyof typeof ASSIGNED): readonly Operation[] {
       id: `list${Kind}Assignments`,
       summary: `List ${plural} with a guardrail`,
       description: idle,
-      parameters: PAGING,
+      parameters: ASSIGNMENTS_QUERY,
       reply: { description: 'Assignments.', schema: listed(entry) },
       faults: ['bad_request'],
       handle: ({ query }, source) => listAssignments(kind, undefined, query, source),
@@ -130,7 +130,7 @@ function assignments(plural: keyof typeof ASSIGNED): readonly Operation[] {
       id: `listGuardrail${Kind}Assignments`,
       summary: `List ${plural} of a guardrail`,
       description: idle,
-      parameters: [ID, ...PAGING],
+      parameters: [ID, ...ASSIGNMENTS_QUERY],
       reply: { description: 'Assignments.', schema: listed(entry) },
       faults: ['bad_request', 'not_found'],
       handle: ({ path, query }, source) => listAssignments(kind, path.id, query, source),

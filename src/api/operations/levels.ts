@@ -10,6 +10,7 @@ import {
   addMembers,
   changeLevel,
   createLevel,
+  GROUPS_QUERY,
   LEVELS_QUERY,
   listLevelBudgets,
   listLevels,
@@ -40,13 +41,20 @@ const shared = {
   updated_at: maybe(Type.String()),
   created_by: maybe(Type.String({ description: 'The user, or the name of the key, that made it.' })),
 }
-const organization = Type.Object({ id: text(), name: text(), slug: text(), ...shared }, { description: 'An organization.' })
+const counted = (description: string) => Type.Optional(Type.Integer({ description: `${description}; with \`include_counts\`.` }))
+const counts = {
+  member_count: counted('Members right below it'),
+  workspace_count: counted('Its workspaces'),
+  key_count: counted('Keys in use below it'),
+}
+const organization = Type.Object({ id: text(), name: text(), slug: text(), ...shared, ...counts }, { description: 'An organization.' })
 const workspace = Type.Object(
   {
     id: text(),
     name: text(),
     slug: text(),
     ...shared,
+    ...counts,
     organization_id: text(),
     default_guardrail_id: text('Of the guardrail that holds for all its requests, once it is made by its first change.'),
     default_text_model: maybe(Type.String({ description: 'The model of requests that name none.' })),
@@ -149,7 +157,7 @@ function groupOperations(kind: Exclude<LevelKind, 'member'>): readonly Operation
       id: `list${title}s`,
       summary: `List ${kind}s`,
       description: `The oldest first. The default ${kind} is always there.`,
-      parameters: kind === 'workspace' ? [...LEVELS_QUERY, ofOrganization] : LEVELS_QUERY,
+      parameters: kind === 'workspace' ? [...GROUPS_QUERY, ofOrganization] : GROUPS_QUERY,
       reply: { description: `A page of ${kind}s.`, schema: page(schema) },
       faults: ['bad_request', 'not_found'],
       handle: ({ query }, source) => listLevels(kind, query, source),
