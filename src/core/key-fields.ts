@@ -20,7 +20,7 @@ export const KEY_FIELDS = {
   provider_ids:
     'Ids of what you keep at providers (files, vector stores, containers, custom skills, cached content) that requests of this key may name. Others return 404. With `*` at its end, an entry is for all that begin so.',
   error_code:
-    "Form of `error.code` in replies of OpenAI's formats: the HTTP status, a name such as `rate_limit_exceeded`, or, with `auto`, a name for clients that are known to need one. If unset: as for all callers.",
+    'Form of `error.code` in replies of Chat Completions, Responses and Completions: the HTTP status, a name such as `rate_limit_exceeded`, or, with `auto`, a name for clients that are known to need one. If unset: as for all callers.',
   capture_content: 'True: the spans of traced requests hold the words of prompts and answers, after guardrails have redacted them.',
   tags: 'Names and values of your own. Charge-back has them by name, and FOCUS rows among their tags.',
 } as const satisfies Readonly<Record<string, string>>

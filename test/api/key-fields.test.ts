@@ -22,11 +22,16 @@ const FILE_ALONE: Readonly<Record<string, string>> = {
   name: 'the identity of the key: the API takes any text as a label, and requires it when a key is made',
   key: 'the API makes secrets, and takes those that are there by their hashes (POST /v1/keys/import)',
   management: 'the same as role: owner',
+  workspace: 'workspace_id in the API, as clients of it send it',
+  member: 'member_id in the API',
+  organization: 'organization_id in the API',
 }
 const API_ALONE: Readonly<Record<string, string>> = {
   name: 'see above',
   include_byok_in_limit: 'keys that teams bring stand in the store',
-  workspace_id: 'there is one workspace; clients of this API send it',
+  workspace_id: 'workspace in the file',
+  member_id: 'member in the file',
+  organization_id: 'organization in the file',
 }
 
 t.test('the file and the API have the same fields but for a few', async (t) => {

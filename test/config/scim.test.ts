@@ -35,7 +35,7 @@ t.test('mistakes are named, and no token is repeated', async (t) => {
     [`{ tokens: [ { name: a, ${token} }, { name: b, ${token} } ] }`, /tokens\[1\]\.token: .*another entry has it/],
     [`{ tokens: [ { name: a, ${token} } ] }`, /a key of auth\.keys/, `auth: { keys: [ { name: k, key: "${TOKEN}" } ] }\n`],
     ['{ groups: { others: make } }', /scim\.groups\.others: .*create, match/],
-    ['{ groups: { rules: [ { group: Ops, role: owner } ] } }', /rules\[0\]\.role: .*admin, member/],
+    ['{ groups: { rules: [ { group: Ops, role: chief } ] } }', /rules\[0\]\.role: .*admin, member/],
     ['{ groups: { rules: [ { workspace: web } ] } }', /"group" is missing/],
     ['{ groups: { rules: [ { group: Ops }, { group: ops, role: admin } ] } }', /never decides/],
   ]

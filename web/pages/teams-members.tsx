@@ -24,7 +24,13 @@ interface MembersProps {
   readonly level: Level
 }
 
-const ROLE_NAMES: Meanings<Member['role'], string> = { admin: 'Admin', member: 'Member' }
+const ROLE_NAMES: Meanings<Member['role'], string> = {
+  owner: 'Owner',
+  admin: 'Admin',
+  billing: 'Billing',
+  viewer: 'Viewer',
+  member: 'Member',
+}
 
 export const roleName = ({ role }: Member): string => wordMeaning(ROLE_NAMES, role) ?? plainWord(role)
 

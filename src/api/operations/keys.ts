@@ -64,7 +64,7 @@ export const key = Type.Object(
     updated_at: maybe(Type.String()),
     expires_at: maybe(Type.String()),
     creator_user_id: maybe(Type.String()),
-    workspace_id: text(),
+    workspace_id: maybe(text()),
     member_id: maybe(Type.String({ description: 'The member that it belongs to.' })),
     role: maybe(role),
     ...bounds,

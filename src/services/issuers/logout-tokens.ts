@@ -49,7 +49,9 @@ export class LogoutTokens {
     this.settings = settings
     this.clock = parts.clock
     this.keys = new KnownKeys(parts)
-    this.reports = new RefusalReports(parts, 'logout token refused')
+    this.reports = new RefusalReports(parts, (line) => {
+      parts.log.warn(line, 'logout token refused')
+    })
   }
 
   /**

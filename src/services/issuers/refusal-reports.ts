@@ -4,16 +4,24 @@ import type { IssuerParts } from './types.ts'
 
 const PAUSE_MS = 10_000
 
+/** Fields of a line. */
+interface RefusalLine {
+  /** Undefined where it is none of the configuration. */
+  readonly issuer: string | undefined
+  readonly reason: string
+  /** Refusals that it stands for. */
+  readonly since_last_line: number
+}
+
 export class RefusalReports {
-  private readonly parts: IssuerParts
-  private readonly text: string
+  private readonly parts: Pick<IssuerParts, 'clock'>
+  private readonly write: (line: RefusalLine) => void
   /** By issuer and reason, of which there are few: issuers that are not configured have no name here. */
   private readonly reported = new Map<string, { at: number; silent: number }>()
 
-  /** @param text of the line. */
-  constructor(parts: IssuerParts, text = 'token refused') {
+  constructor(parts: Pick<IssuerParts, 'clock'>, write: (line: RefusalLine) => void) {
     this.parts = parts
-    this.text = text
+    this.write = write
   }
 
   /** @returns what was thrown. @param issuer undefined where it is none of the configuration. */
@@ -23,7 +31,7 @@ export class RefusalReports {
   }
 
   private note(reason: string, issuer: string | undefined): void {
-    const { clock, log } = this.parts
+    const { clock } = this.parts
     const name = `${reason} ${issuer ?? ''}`
     const now = clock.monotonic()
     const last = this.reported.get(name)
@@ -32,6 +40,6 @@ export class RefusalReports {
       return
     }
     this.reported.set(name, { at: now, silent: 0 })
-    log.warn({ issuer, reason, since_last_line: (last?.silent ?? 0) + 1 }, this.text)
+    this.write({ issuer, reason, since_last_line: (last?.silent ?? 0) + 1 })
   }
 }

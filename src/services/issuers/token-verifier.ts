@@ -26,7 +26,9 @@ export class TokenVerifier {
     this.issuers = new Map(issuers.map((settings) => [settings.issuer, settings]))
     this.clock = parts.clock
     this.keys = keys
-    this.reports = new RefusalReports(parts)
+    this.reports = new RefusalReports(parts, (line) => {
+      parts.log.warn(line, 'token refused')
+    })
     const introspected = issuers.find(({ introspection }) => introspection !== undefined)
     this.introspection = introspected?.introspection && new Introspection(introspected, introspected.introspection, parts)
   }

@@ -4,6 +4,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import t from 'tap'
 import { isObject, type Json, type JsonObject } from '../../../src/core/json.ts'
 import { clientDialects } from '../../../src/dialects/registry.ts'
+import { deletionRank } from '../../support/deletion-rank.ts'
 import { eventually } from '../../support/eventually.ts'
 import { every } from '../../support/every.ts'
 import { type Gateway, startGateway } from '../../support/gateway.ts'
@@ -189,10 +190,9 @@ const ORDER = [
   ...['createOrganization', 'createWorkspace', 'bulkAddWorkspaceMembers'],
   ...['setOrganizationBudget', 'setWorkspaceBudget', 'setMemberBudget'],
 ]
-/** A part goes before the whole, and a member before its workspace. */
 const rank = ({ method, path, operation }: DocumentOperation): number =>
   method === 'delete'
-    ? ORDER.length + 1 + (path === '/members/{id}' ? 0 : 1 / path.length)
+    ? ORDER.length + 1 + deletionRank(path)
     : ORDER.includes(String(operation.operationId))
       ? ORDER.indexOf(String(operation.operationId))
       : ORDER.length

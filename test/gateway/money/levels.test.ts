@@ -287,7 +287,7 @@ t.test('bodies of strangers are refused with the name of the field', async (t) =
     ['POST /workspaces/ml/members/add', { user_ids: [] }, /^user_ids/],
     ['POST /workspaces/ml/members/add', { user_ids: [long] }, /^user_ids\[0\]/],
     ['POST /workspaces/ml/members/add', { user_ids: Array(101).fill('a') }, /^user_ids/],
-    ['POST /workspaces/ml/members/add', { user_ids: ['a'], role: 'owner' }, /^role/],
+    ['POST /workspaces/ml/members/add', { user_ids: ['a'], role: 'chief' }, /^role/],
     ['POST /keys', { name: 'k', workspace_id: 'nowhere' }, /^workspace_id/],
     ['POST /keys', { name: 'k', workspace_id: 'default', member_id: ada }, /^member_id/],
     ['POST /keys', { name: 'k', member_id: 'stranger' }, /^member_id/],

@@ -4,6 +4,7 @@ import { promisify } from 'node:util'
 import { parseHTML } from 'linkedom'
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
+import { deletionRank } from '../../support/deletion-rank.ts'
 import { eventually } from '../../support/eventually.ts'
 import { every } from '../../support/every.ts'
 import { type Gateway, startGateway } from '../../support/gateway.ts'
@@ -178,6 +179,7 @@ async function madeIn({ url }: Gateway): Promise<Map<string, string>> {
   const byok = asObject((await post('/v1/byok', '{"provider":"acme","key":"acme-abc123abc123"}', BOSS)).data)
   const chat = await post('/v1/chat/completions', '{"model":"sim/echo","messages":[{"role":"user","content":"Hello"}]}', PLAIN)
   const file = await post('/v1/files', form, PLAIN)
+  const [member] = asObjectList((await post('/v1/workspaces/default/members/add', '{"user_ids":["eve@example.com"]}', BOSS)).data)
   const demand = { callback_url: CALLBACK, code_challenge: CHALLENGE, code_challenge_method: 'S256' }
   const code = asObject((await post('/v1/auth/keys/code', JSON.stringify(demand), PLAIN)).data)
   const [delivery] = await eventually('the delivery of the event of the key', async () => {
@@ -194,6 +196,7 @@ async function madeIn({ url }: Gateway): Promise<Map<string, string>> {
     [shownExample('/keys/{hash}/rotate', 'hash'), String(rotated.hash)],
     [shownExample('/guardrails/{id}', 'id'), String(guardrail.id)],
     [shownExample('/byok/{id}', 'id'), String(byok.id)],
+    [shownExample('/members/{id}', 'id'), String(member?.id)],
     [shownExample('/generation', 'id'), String(chat.id)],
     [shownExample('/files/{file_id}', 'file_id'), String(file.id)],
     [shownExample('/events/{id}', 'id'), String(delivery?.event)],
@@ -208,9 +211,14 @@ interface Example {
   status: number
 }
 
-/** Every example of a language in an order in which they can run: what deletes comes last. */
+/** Every example of a language in an order in which they can run: what sets comes first, and what deletes last. */
 function examplesIn(language: string, at: Gateway, names: ReadonlyMap<string, string>): Example[] {
-  const sorted = [...operations].sort((a, b) => Number(a.method === 'delete') - Number(b.method === 'delete'))
+  const first = ['createOrganization', 'createWorkspace']
+  const rank = ({ method, path, operation }: (typeof operations)[number]): number => {
+    if (method === 'delete') return deletionRank(path)
+    return first.includes(String(operation.operationId)) ? -2 : method === 'put' ? -1 : 0
+  }
+  const sorted = [...operations].sort((a, b) => rank(a) - rank(b))
   return sorted.flatMap((described) => {
     const { operation } = described
     const [good] = Object.keys(asObject(operation.responses))
@@ -222,8 +230,8 @@ function examplesIn(language: string, at: Gateway, names: ReadonlyMap<string, st
         at: `${operation.operationId} ${index}`,
         code,
         key: /Only for management keys of/.test(String(operation.description)) ? BOSS : PLAIN,
-        // There are no members.
-        status: operation.operationId === 'assignMembers' ? 400 : Number(good),
+        // Its key has no earlier secret.
+        status: operation.operationId === 'endKeyOverlap' ? 409 : Number(good),
       }
     })
   })

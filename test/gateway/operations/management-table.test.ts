@@ -468,7 +468,7 @@ t.test('tricks with paths lead nowhere', async (t) => {
       ['/v1/guardrails/%77ritten', 404],
       ['/v1/guardrails/written%00', 404],
       ['/v1/guardrails/written/assignments', 404],
-      ['/v1/guardrails/written/assignments/workspaces', 404],
+      ['/v1/guardrails/written/assignments/workspace', 404],
       ['/v1/guardrails/written/assignments/__proto__', 404],
       ['/v1/guardrails/written/assignments/keys/removed', 404],
       ['/v1/guardrails/written/assignments/keys/remove/x', 404],
@@ -526,6 +526,7 @@ const TIMES: readonly Json[] = [
   '+275760-09-13T00:00:01Z',
 ]
 const WORKSPACES: readonly Json[] = ['', 'default', NOBODY]
+const PLACES: readonly Json[] = ['', NOBODY]
 
 function wrongOnes(fields: Readonly<Record<string, Field>>, base: JsonObject): Wrong[] {
   return Object.entries(fields).flatMap(([name, { takes, beyond }]) => {
@@ -627,9 +628,9 @@ const BODIES: readonly BodyCase[] = [
         {
           ...shared,
           expires_at: { takes: ['string', 'null'], beyond: TIMES },
-          workspace_id: { takes: ['string'], beyond: WORKSPACES },
+          workspace_id: { takes: ['string', 'null'], beyond: PLACES },
           creator_user_id: { takes: ['string', 'null'], beyond: ['', 'x'.repeat(257)] },
-          disabled: { takes: [], beyond: [] },
+          disabled: { takes: ['boolean'], beyond: ['false', 0, 1] },
           management: { takes: [], beyond: [] },
           hash: { takes: [], beyond: [NOBODY] },
           key: { takes: [], beyond: [FILE.app] },
@@ -649,7 +650,7 @@ const BODIES: readonly BodyCase[] = [
         {
           ...shared,
           disabled: { takes: ['boolean'], beyond: ['false', 0, 1] },
-          expires_at: { takes: [], beyond: TIMES },
+          expires_at: { takes: ['string', 'null'], beyond: TIMES },
           identity: { takes: [], beyond: ['app'] },
         },
         {},

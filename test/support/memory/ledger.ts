@@ -62,6 +62,12 @@ export function ledgerOfRows(rows: Partial<Rows>, more: Partial<LedgerReader> = 
     // As they were when the names were read.
     sessionSums: async (_, of) => of.flatMap(({ key, session }) => summed.find((sum) => sum.key === key && sum.session === session) ?? []),
     sessionMoves: async () => [],
+    lastUses: async (keys) => {
+      const last = new Map<string, number>()
+      for await (const { hold, at } of rows.export?.(0) ?? [])
+        if (keys.includes(hold.key)) last.set(hold.key, Math.max(last.get(hold.key) ?? 0, Math.floor(at / 60_000) * 60_000))
+      return Array.from(last, ([key, at]) => ({ key, at }))
+    },
     search: async (query, before) => {
       const end = before === '' ? Number.POSITIVE_INFINITY : Number(before.split(' ')[0])
       const found: GenerationRecord[] = []
