@@ -50,7 +50,7 @@ exports:
   - { name: kept, interval: 50ms, file: { path: "${folder}/exports" } }
   - { name: down, interval: 50ms, clickhouse: { url: "${REFUSING_URL}" } }
 events: { receivers: [ { name: down, url: "http://127.0.0.1:9/hook", secret: "${WEBHOOK_SECRET}" }, { name: up, url: "${receiver.url}", secret: "${WEBHOOK_SECRET}" } ] }
-policies: [ { name: many, when: "request.model == \"acme/one\"", limit: { requests: 100000 } } ]
+policies: [ { name: many, when: 'request.model == "acme/one"', limit: { requests: 100000 } } ]
 guardrails:
   - { name: mail, content_filter_builtins: [ { slug: email, action: flag } ] }
 ${oneModel(url, 'anthropic').replace(
