@@ -76,12 +76,18 @@ export async function keyEntries(
     complete.map(({ identity }) => identity),
     source,
   )
-  const used = new Map((await source.ledger?.lastUses(complete.map(({ identity }) => identity)))?.map(({ key, at }) => [key, at]))
+  const used = await lastUses(complete, source)
   return complete.map((key) => ({
     ...keyEntry(key, source, byok.get(key.identity)),
     last_used_at: timeText(used.get(key.identity)),
     ...apiKeyLosses(key, lost),
   }))
+}
+
+/** Times of last uses by identity. A ledger that cannot be read now leaves them out: keys are read and changed all the same. */
+async function lastUses(keys: readonly ApiKey[], { ledger }: Pick<KeySource, 'ledger'>): Promise<ReadonlyMap<string, number>> {
+  const found = await ledger?.lastUses(keys.map(({ identity }) => identity)).catch(() => [])
+  return new Map(found?.map(({ key, at }) => [key, at]))
 }
 
 type IssuerSource = Pick<KeySource, 'configured'> & Partial<Pick<KeySource, 'budgets' | 'levels'>>
