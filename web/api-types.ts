@@ -1219,7 +1219,7 @@ readonly created_at: string
 readonly updated_at: string | null
 readonly expires_at: string | null
 readonly creator_user_id: string | null
-readonly workspace_id: string
+readonly workspace_id: string | null
 readonly member_id: string | null
 readonly role: Word<'member' | 'viewer' | 'billing' | 'admin' | 'owner'> | null
 readonly organization_id: string | null

@@ -13,7 +13,8 @@ const SUGGESTED = 20
 type Placed = Pick<Key, 'workspace_id' | 'member_id'>
 
 function usePlace(key: Placed | undefined): { workspace: Resource<OneWorkspaceReply>; member: Resource<OneMemberReply> } {
-  const { workspace_id: workspace = '', member_id: member = null } = key ?? {}
+  const { workspace_id: named, member_id: member = null } = key ?? {}
+  const workspace = named ?? ''
   return {
     workspace: useResource((signal) => call(`/v1/workspaces/${encodeURIComponent(workspace)}`, { signal }), [workspace], {
       enabled: workspace !== '',
@@ -29,6 +30,17 @@ export function KeyPlace({ key_: key }: { key_: Key }) {
   const { workspace, member } = usePlace(key)
   const isOpen = useRight('GET /v1/workspaces')
   if (!isOpen) return null
+  if (key.workspace_id === null)
+    return (
+      key.organization_id !== null && (
+        <>
+          <dt>Organization</dt>
+          <dd>
+            <a href={pathTo(['teams', 'organization', key.organization_id])}>{key.organization_id}</a>
+          </dd>
+        </>
+      )
+    )
   return (
     <>
       <dt>Workspace</dt>
