@@ -56,9 +56,9 @@ if (servers) {
       return ((await reply.json()) as { data: object | null }).data !== null
     }
     t.same([await isOpen(here), await isOpen(there)], [true, true])
-    const said = await sendLogout(there.admin, { logout_token: await logoutToken(provider, { sub: 'ada' }) })
+    const reply = await sendLogout(there.admin, { logout_token: await logoutToken(provider, { sub: 'ada' }) })
     const heardAt = performance.now()
-    t.equal(said.status, 200)
+    t.equal(reply.status, 200)
     t.notOk(await isOpen(there))
     await eventually('the end holds at the other gateway', async () => !(await isOpen(here)))
     t.comment(`after ${Math.round(performance.now() - heardAt)} ms`)

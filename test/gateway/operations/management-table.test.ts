@@ -526,7 +526,7 @@ const TIMES: readonly Json[] = [
   '+275760-09-13T00:00:01Z',
 ]
 const WORKSPACES: readonly Json[] = ['', 'default', NOBODY]
-const PLACES: readonly Json[] = ['', NOBODY]
+const PLACES: readonly Json[] = WORKSPACES.filter((id) => id !== 'default')
 
 function wrongOnes(fields: Readonly<Record<string, Field>>, base: JsonObject): Wrong[] {
   return Object.entries(fields).flatMap(([name, { takes, beyond }]) => {
