@@ -69,7 +69,7 @@ export function placeIn({ workspace_id: workspace, member_id: member, organizati
   }
 }
 
-/** @throws Fault 400 where the body names another workspace than the one there is. */
+/** @throws Fault 400 where the body names another workspace than the default one. */
 export function refuseOtherWorkspace({ workspace_id: id }: JsonObject): void {
-  if (id !== undefined && id !== WORKSPACE) throw badField('workspace_id', `expected the one workspace of this gateway, ${WORKSPACE}`)
+  if (id !== undefined && id !== WORKSPACE) throw badField('workspace_id', `expected the default workspace, ${WORKSPACE}`)
 }

@@ -46,7 +46,7 @@ const NOTES = {
   allowed_models: 'Models, or patterns such as `acme/*`; null: all.',
   allowed_user_ids: 'Ids of users, as keys have them in `creator_user_id`; null: all.',
   allowed_api_key_hashes: 'Hashes of keys of the gateway, one at least; null: all.',
-  workspace_id: 'There is one workspace.',
+  workspace_id: 'Only the id of the default workspace is taken.',
 }
 
 const reads = { tag: 'BYOK', roles: ['viewer'], reach: 'place', scope: 'byok:read' } as const

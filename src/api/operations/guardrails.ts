@@ -68,7 +68,7 @@ const ID = {
 const NOTES = {
   name: 'Name of the guardrail.',
   ...FIELD_NOTES,
-  workspace_id: 'There is one workspace.',
+  workspace_id: 'Only the id of the default workspace is taken.',
 }
 
 const reads = { tag: 'Guardrails', roles: ['viewer'], reach: 'place', scope: 'guardrails:read' } as const
